@@ -1,0 +1,107 @@
+// What the verbs objects of the software HCA need from the medium below them:
+// frames in, frames out. One implementation a port kind; the only place where
+// the HCA makes system calls for I/O.
+//
+// Calls are per burst, so a virtual call is cheap enough. The port of the HCA
+// serialises them: at most one thread is in Transmit, and at most one in
+// Receive/Consume, but those two may run at the same time.
+
+#ifndef WEIR_HCA_BACKEND_BACKEND_H_
+#define WEIR_HCA_BACKEND_BACKEND_H_
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "weir/base/counter.h"
+#include "weir/net/mac_address.h"
+
+namespace weir::hca {
+
+// A received frame: contiguous bytes that stay valid until Consume covers them
+// or the backend is destroyed. No FCS.
+struct RxFrame {
+  const std::byte* data;
+  uint32_t length_bytes;
+  // Nanoseconds since the Unix epoch, 0 where the medium has no timestamp.
+  uint64_t timestamp_ns;
+};
+
+// A frame to send: its bytes are those of the segments, one after the other.
+struct TxFrame {
+  std::span<const iovec> segments;
+  uint32_t length_bytes;
+};
+
+// What does not change while a backend is open.
+struct BackendInfo {
+  net::MacAddress mac{};
+  // The netdev below, empty if there is none.
+  std::string netdev;
+  // The largest L3 packet in bytes; frames may be net::kL2OverheadBytes longer.
+  uint32_t mtu_bytes = 1500;
+  // Of the device, -1 if unknown or without meaning.
+  int numa_node = -1;
+  // True: the port leaves frames here until a receive is posted for them, so
+  // that nothing is lost above. False: a frame without a posted receive is
+  // dropped by the port and counted, as by a NIC without flow control.
+  bool flow_control = true;
+};
+
+// A count that a backend keeps; `name` is a literal such as "rx_dropped".
+struct BackendCounter {
+  absl::string_view name;
+  Counter value;
+};
+
+class Backend {
+ public:
+  Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  virtual ~Backend() = default;
+
+  virtual const BackendInfo& info() const noexcept = 0;
+
+  // Sends frames from the front of `frames` and returns how many it took; their
+  // bytes may be reused at return. Fewer than all means that the medium is
+  // full: the caller offers the rest again later. A frame that can never be
+  // sent is taken, dropped and counted.
+  virtual size_t Transmit(std::span<const TxFrame> frames) noexcept = 0;
+
+  // The oldest unconsumed frames, `max` at most, in order of arrival. Does not
+  // consume: the same frames come back until Consume.
+  virtual std::span<const RxFrame> Receive(size_t max) noexcept = 0;
+
+  // Gives back the first `count` frames that the last Receive returned.
+  virtual void Consume(size_t count) noexcept = 0;
+
+  // True once no frame will ever arrive again (a capture file at its end, with
+  // all of it consumed). Any thread.
+  virtual bool finished() const noexcept { return false; }
+
+  // Wake-ups. A file descriptor that becomes readable when frames arrive after
+  // ArmReceive, -1 if frames never arrive by themselves. ArmReceive returns
+  // true when frames wait already, in which case the descriptor may stay quiet.
+  // ClearWake takes back what made it readable.
+  virtual int wake_fd() const noexcept { return -1; }
+  virtual bool ArmReceive() noexcept { return false; }
+  virtual void ClearWake() noexcept {}
+
+  // The backend's own counts: a fixed list for its lifetime. Any thread.
+  virtual std::span<const BackendCounter> counters() const noexcept {
+    return {};
+  }
+
+  // One sentence for the user that arose while running (a truncated capture),
+  // each returned once; empty when there is none. Control thread.
+  virtual std::string TakeWarning() { return {}; }
+};
+
+}  // namespace weir::hca
+
+#endif  // WEIR_HCA_BACKEND_BACKEND_H_

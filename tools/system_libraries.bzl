@@ -1,0 +1,21 @@
+"""Libraries of the system as Bazel repositories.
+
+Their headers are in the compiler's default search path, so each target only
+carries what to link.
+"""
+
+_LIBRARIES = [
+    "absl",
+    "benchmark",
+    "googletest",
+    "hwloc",
+    "ibverbs",
+]
+
+def system_libraries():
+    for name in _LIBRARIES:
+        native.new_local_repository(
+            name = name,
+            build_file = "//tools/third_party:%s.BUILD" % name,
+            path = "/usr/share/doc/bazel-bootstrap",
+        )

@@ -1,0 +1,61 @@
+"""The project's rules: one place for warnings, include paths and tags."""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
+
+# Warnings of the library are errors; -Wold-style-cast and -Wconversion find
+# what a review does not.
+_WARNINGS = [
+    "-Wall",
+    "-Wextra",
+    "-Wshadow",
+    "-Wconversion",
+    "-Wold-style-cast",
+    "-Werror",
+]
+
+# googletest's and benchmark's macros do not survive -Wconversion.
+_TEST_WARNINGS = [
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+]
+
+def weir_library(name, copts = [], **kwargs):
+    """A library whose headers are included as weir/<layer>/<name>.h."""
+    cc_library(
+        name = name,
+        copts = _WARNINGS + copts,
+        strip_include_prefix = "/lib",
+        **kwargs
+    )
+
+def weir_app(name, copts = [], **kwargs):
+    """An executable users run."""
+    cc_binary(
+        name = name,
+        copts = _WARNINGS + copts,
+        **kwargs
+    )
+
+def weir_test(name, deps = [], copts = [], **kwargs):
+    """A GoogleTest executable."""
+    cc_test(
+        name = name,
+        copts = _TEST_WARNINGS + copts,
+        deps = deps + ["@googletest//:gtest_main"],
+        **kwargs
+    )
+
+def weir_bench(name, deps = [], copts = [], tags = [], **kwargs):
+    """A Google Benchmark executable: built and run by hand only."""
+    cc_binary(
+        name = name,
+        testonly = True,
+        copts = _TEST_WARNINGS + copts,
+        tags = tags + [
+            "bench",
+            "manual",
+        ],
+        deps = deps + ["@benchmark//:benchmark_main"],
+        **kwargs
+    )
