@@ -46,6 +46,15 @@ def weir_test(name, deps = [], copts = [], **kwargs):
         **kwargs
     )
 
+def weir_test_library(name, copts = [], **kwargs):
+    """A helper of tests; its headers are included by path from the top."""
+    cc_library(
+        name = name,
+        testonly = True,
+        copts = _TEST_WARNINGS + copts,
+        **kwargs
+    )
+
 def weir_bench(name, deps = [], copts = [], tags = [], **kwargs):
     """A Google Benchmark executable: built and run by hand only."""
     cc_binary(
