@@ -55,6 +55,23 @@ def weir_test_library(name, copts = [], **kwargs):
         **kwargs
     )
 
+def weir_script_test(name, srcs, data = [], deps = [], **kwargs):
+    """A test that is an executable script, Python or Bash.
+
+    It runs at the top of the checkout's files. Python modules in `deps`,
+    filegroups of //tools or //test/system, are found by their bare names.
+    """
+    native.sh_test(
+        name = name,
+        srcs = srcs,
+        data = data + deps,
+        env = {
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": "tools:test/system",
+        },
+        **kwargs
+    )
+
 def weir_bench(name, deps = [], copts = [], tags = [], **kwargs):
     """A Google Benchmark executable: built and run by hand only."""
     cc_binary(
