@@ -24,7 +24,8 @@ enum class PageRung : unsigned char {
 // "1 GiB pages", "2 MiB pages", "transparent huge pages", "4 KiB pages".
 absl::string_view ToString(PageRung rung);
 
-// Owns the mapping; unmaps it when destroyed. Movable.
+// Owns the mapping; unmaps it when destroyed. Movable. Inaccessible pages in
+// front of and behind it (on the last two rungs) make a stray access visible.
 class Arena {
  public:
   struct Options {
@@ -36,9 +37,13 @@ class Arena {
     PageRung best_rung = PageRung::kHuge1GiB;
   };
 
-  // Maps, binds and touches. 1 GiB pages are tried only for arenas of at least
-  // half of one. InvalidArgument for no bytes, ResourceExhausted, with the
-  // sizes, if even 4 KiB pages cannot be had. Control thread, before Launch.
+  // Maps, binds and touches. Pages of 1 GiB and 2 MiB are tried only for arenas
+  // of at least half of one. kTransparent is taken when the kernel backs at
+  // least half of the arena with huge pages right away (smaps says so); else
+  // the rung is k4KiB, whatever khugepaged may do later. InvalidArgument for no
+  // bytes or for a node that the machine does not have, ResourceExhausted, with
+  // the sizes, if even 4 KiB pages cannot be had. Control thread, before
+  // Launch.
   static absl::StatusOr<Arena> Create(const Options& options);
 
   Arena(Arena&& other) noexcept;
@@ -52,13 +57,23 @@ class Arena {
   // The rung that was taken. Any thread.
   PageRung rung() const noexcept { return rung_; }
   // The node it is bound to, -1 if it is not bound (asked not to be, or the
-  // kernel refused). Any thread.
+  // kernel does not let this process choose). Any thread.
   int numa_node() const noexcept { return numa_node_; }
 
  private:
-  Arena(std::span<std::byte> bytes, PageRung rung, int numa_node) noexcept
-      : bytes_(bytes), rung_(rung), numa_node_(numa_node) {}
+  // `mapping` is what to unmap; `bytes` lies in it.
+  Arena(std::span<std::byte> mapping, std::span<std::byte> bytes, PageRung rung,
+        int numa_node) noexcept
+      : mapping_(mapping), bytes_(bytes), rung_(rung), numa_node_(numa_node) {}
 
+  // An arena of reserved huge pages of `page_bytes`; an error is a reason to
+  // try the next rung.
+  static absl::StatusOr<Arena> CreateHuge(const Options& options, PageRung rung,
+                                          size_t page_bytes);
+  // An arena on one of the last two rungs.
+  static absl::StatusOr<Arena> CreateOrdinary(const Options& options);
+
+  std::span<std::byte> mapping_;
   std::span<std::byte> bytes_;
   PageRung rung_ = PageRung::k4KiB;
   int numa_node_ = -1;
