@@ -1,0 +1,96 @@
+// The end of a pipeline: its outlet, what that had no room for, and the counts
+// of both.
+
+#ifndef WEIR_PIPELINE_EGRESS_H_
+#define WEIR_PIPELINE_EGRESS_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "weir/base/counter.h"
+#include "weir/mbuf/burst.h"
+#include "weir/pipeline/lcore.h"
+#include "weir/pipeline/queue.h"
+#include "weir/pipeline/stage.h"
+#include "weir/pipeline/stage_stats.h"
+
+namespace weir::internal {
+
+// Owner lcore only, save AddTo.
+template <Outlet Out>
+class Egress {
+ public:
+  explicit Egress(Out outlet) : outlet_(std::move(outlet)) {}
+
+  bool has_backlog() const noexcept { return backlog_.has_value(); }
+
+  void Reap(Lcore& lcore) noexcept { outlet_.Reap(lcore); }
+
+  // What the outlet has no room for becomes the backlog; there is none yet.
+  void Send(Burst& burst, Lcore& lcore) noexcept {
+    const uint32_t count = burst.size();
+    stats_.packets.Add(count);
+    outlet_.Send(burst, lcore);
+    sent_.Add(count - burst.size());
+    if (!burst.empty()) [[unlikely]] {
+      held_.Set(burst.size());
+      backlog_.emplace(std::move(burst));
+    }
+  }
+
+  // Offers the backlog again and returns how much of it went.
+  [[gnu::noinline]] uint32_t SendBacklog(Lcore& lcore) noexcept {
+    const uint32_t before = backlog_->size();
+    outlet_.Send(*backlog_, lcore);
+    const uint32_t after = backlog_->size();
+    sent_.Add(before - after);
+    held_.Set(after);
+    if (after == 0) backlog_.reset();
+    return before - after;
+  }
+
+  // True when all that was sent has left.
+  bool Flush(Lcore& lcore) noexcept { return outlet_.Flush(lcore); }
+
+  // Frees the backlog and counts it as dropped.
+  void Abandon() noexcept {
+    if (!backlog_) return;
+    stats_.drops[0].Add(backlog_->size());
+    held_.Set(0);
+    backlog_.reset();
+  }
+
+  // Tells an outlet that wants to know that nothing more will come.
+  void Close() noexcept {
+    if constexpr (requires { outlet_.Close(); }) outlet_.Close();
+  }
+
+  void AddTime(uint32_t packets, uint64_t tsc) noexcept {
+    stats_.AddTime(packets, tsc);
+  }
+
+  // Appends the outlet as a stage. Any thread.
+  void AddTo(PipelineSnapshot& all) const {
+    all.stages.push_back(
+        ReadStage(NameOf(outlet_, "send"), kDropNames, stats_));
+    all.sent = sent_.value();
+    all.held = held_.value();
+  }
+
+ private:
+  static constexpr std::array<absl::string_view, 1> kDropNames = {
+      "unsent at stop"};
+
+  Out outlet_;
+  std::optional<Burst> backlog_;
+  Counter sent_;
+  Counter held_;
+  StageStats<kDropNames.size()> stats_;
+};
+
+}  // namespace weir::internal
+
+#endif  // WEIR_PIPELINE_EGRESS_H_

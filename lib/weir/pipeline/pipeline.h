@@ -1,0 +1,248 @@
+// A chain of stages on one lcore, put together at compile time: inlet, stages,
+// outlet. Packets go through adjacent packet stages in one loop over the burst;
+// what a stage drops is freed and counted here, by name, so no stage can forget
+// it; what the outlet has no room for waits here, and nothing new is received
+// until it is gone.
+//
+// Cycles: one poll in kTimedEvery runs stage by stage with a read of the TSC in
+// between; all others run fused and read no clock.
+
+#ifndef WEIR_PIPELINE_PIPELINE_H_
+#define WEIR_PIPELINE_PIPELINE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "weir/base/tsc_clock.h"
+#include "weir/mbuf/burst.h"
+#include "weir/pipeline/egress.h"
+#include "weir/pipeline/lcore.h"
+#include "weir/pipeline/packet_run.h"
+#include "weir/pipeline/queue.h"
+#include "weir/pipeline/stage.h"
+#include "weir/pipeline/stage_stats.h"
+
+namespace weir {
+
+// `Pipeline{inlet, stages..., outlet}`. An inlet may have `bool finished()
+// const noexcept`, true once no packet will ever come, and kBetweenLcores, if
+// what waits in it was received before and has to be drained; an outlet may
+// have `void Close() noexcept`, called when nothing more will come. Owner lcore
+// only, save Snapshot.
+template <Inlet In, typename... Parts>
+class Pipeline {
+  static_assert(sizeof...(Parts) > 0, "a pipeline ends in an outlet");
+
+  using AllParts = std::tuple<Parts...>;
+  static constexpr size_t kOutlet = sizeof...(Parts) - 1;
+  template <size_t k>
+  using Part = std::tuple_element_t<k, AllParts>;
+  using Stages = std::make_index_sequence<kOutlet>;
+
+ public:
+  // Prime, so that timed polls do not always meet the same phase of work that
+  // is done every second or fourth poll.
+  static constexpr uint32_t kTimedEvery = 61;
+  // A timed poll that took longer (about 0.4 ms) was interrupted: not counted.
+  static constexpr uint64_t kInterruptedTsc = 1'000'000;
+
+  explicit Pipeline(In inlet, Parts... parts)
+      : Pipeline(std::move(inlet), AllParts(std::move(parts)...), Stages()) {}
+
+  // Moves one burst from the inlet as far as it goes. Returns how many packets
+  // were received or, if the outlet was full, got away.
+  uint32_t Poll(Lcore& lcore) noexcept {
+    if (--until_timed_ == 0) [[unlikely]] {
+      return PollTimed(lcore);
+    }
+    egress_.Reap(lcore);
+    Tick(lcore, Stages());
+    if (egress_.has_backlog()) [[unlikely]] {
+      return egress_.SendBacklog(lcore);
+    }
+    Burst burst(lcore.cache());
+    inlet_.Receive(burst, lcore);
+    const uint32_t received = burst.size();
+    if (received == 0) return 0;
+    inlet_stats_.packets.Add(received);
+    RunFused<0>(burst, lcore);
+    egress_.Send(burst, lcore);
+    return received;
+  }
+
+  // A step towards the end, in place of Poll: receives nothing more from
+  // outside, sends what waits. Returns true when nothing is left.
+  bool Drain(Lcore& lcore) noexcept {
+    egress_.Reap(lcore);
+    if (egress_.has_backlog()) egress_.SendBacklog(lcore);
+    if (egress_.has_backlog()) return false;
+    if constexpr (requires { In::kBetweenLcores; }) {
+      if (!inlet_.finished()) {
+        Poll(lcore);
+        return false;
+      }
+    }
+    if (!egress_.Flush(lcore)) return false;
+    egress_.Close();
+    return true;
+  }
+
+  // Drains once the inlet is finished; returns true when nothing is left. An
+  // inlet without finished() never ends.
+  bool Finish(Lcore& lcore) noexcept {
+    if constexpr (requires { inlet_.finished(); }) {
+      // Asked first: the poll that follows sees what came before.
+      if (!inlet_.finished()) return false;
+      if (Poll(lcore) != 0 || egress_.has_backlog()) return false;
+      return Drain(lcore);
+    } else {
+      return false;
+    }
+  }
+
+  // Gives up on what waits for the outlet: dropped as "unsent at stop".
+  void Abandon() noexcept {
+    egress_.Abandon();
+    egress_.Close();
+  }
+
+  // The counts of every part. Any thread.
+  PipelineSnapshot Snapshot() const {
+    PipelineSnapshot all;
+    all.received = inlet_stats_.packets.value();
+    all.stages.push_back(
+        internal::ReadStage(NameOf(inlet_, "receive"), {}, inlet_stats_));
+    AddStages(all, Stages());
+    egress_.AddTo(all);
+    return all;
+  }
+
+ private:
+  template <size_t... k>
+  Pipeline(In inlet, AllParts parts, std::index_sequence<k...>)
+      : inlet_(std::move(inlet)),
+        stages_(std::get<k>(std::move(parts))...),
+        egress_(std::get<kOutlet>(std::move(parts))) {
+    static_assert((true && ... && internal::CheckStage<Part<k>>::kOk));
+  }
+
+  template <size_t... k>
+  static std::tuple<Part<k>...> StageTuple(std::index_sequence<k...>);
+  template <size_t... k>
+  static std::tuple<StageStats<DropCount<Part<k>>()>...> StatsTuple(
+      std::index_sequence<k...>);
+
+  // The first stage from k on that is not a packet stage.
+  template <size_t k>
+  static constexpr size_t RunEnd() noexcept {
+    if constexpr (k < kOutlet) {
+      if constexpr (PacketStage<Part<k>>) return RunEnd<k + 1>();
+    }
+    return k;
+  }
+
+  template <size_t... k>
+  void Tick(Lcore& lcore, std::index_sequence<k...>) noexcept {
+    (internal::TickIfAsked(std::get<k>(stages_), lcore), ...);
+  }
+
+  // Stages from k on, adjacent packet stages in one loop.
+  template <size_t k>
+  void RunFused(Burst& burst, Lcore& lcore) noexcept {
+    if constexpr (k < kOutlet) {
+      constexpr size_t kEnd = RunEnd<k>();
+      if constexpr (kEnd == k) {
+        internal::RunBurst(std::get<k>(stages_), std::get<k>(stats_), burst,
+                           lcore);
+        RunFused<k + 1>(burst, lcore);
+      } else {
+        internal::RunPackets<k, kEnd>(stages_, stats_, burst, lcore);
+        RunFused<kEnd>(burst, lcore);
+      }
+    }
+  }
+
+  // When each part of a timed poll was through, and how many packets it got.
+  struct Timing {
+    std::array<uint32_t, kOutlet + 1> packets;
+    std::array<uint64_t, kOutlet + 1> end_tsc;
+  };
+
+  // Stages from k on, one by one.
+  template <size_t k>
+  void RunTimed(Burst& burst, Lcore& lcore, Timing& timing) noexcept {
+    timing.packets[k] = burst.size();
+    if constexpr (k < kOutlet) {
+      if constexpr (PacketStage<Part<k>>) {
+        internal::RunPackets<k, k + 1>(stages_, stats_, burst, lcore);
+      } else {
+        internal::RunBurst(std::get<k>(stages_), std::get<k>(stats_), burst,
+                           lcore);
+      }
+      timing.end_tsc[k] = ReadTsc();
+      RunTimed<k + 1>(burst, lcore, timing);
+    }
+  }
+
+  template <size_t k>
+  void AddTimes(const Timing& timing, uint64_t begin_tsc) noexcept {
+    if constexpr (k < kOutlet) {
+      std::get<k>(stats_).AddTime(timing.packets[k],
+                                  timing.end_tsc[k] - begin_tsc);
+      AddTimes<k + 1>(timing, timing.end_tsc[k]);
+    }
+  }
+
+  // As Poll.
+  [[gnu::noinline]] uint32_t PollTimed(Lcore& lcore) noexcept {
+    until_timed_ = kTimedEvery;
+    const uint64_t begin_tsc = ReadTsc();
+    egress_.Reap(lcore);
+    const uint64_t reaped_tsc = ReadTsc();
+    Tick(lcore, Stages());
+    if (egress_.has_backlog()) return egress_.SendBacklog(lcore);
+    Burst burst(lcore.cache());
+    const uint64_t receive_tsc = ReadTsc();
+    inlet_.Receive(burst, lcore);
+    const uint64_t received_tsc = ReadTsc();
+    const uint32_t received = burst.size();
+    if (received == 0) return 0;
+    inlet_stats_.packets.Add(received);
+    Timing timing;
+    RunTimed<0>(burst, lcore, timing);
+    const uint64_t send_tsc = ReadTsc();
+    egress_.Send(burst, lcore);
+    const uint64_t sent_tsc = ReadTsc();
+    if (sent_tsc - begin_tsc <= kInterruptedTsc) {
+      inlet_stats_.AddTime(received, received_tsc - receive_tsc);
+      AddTimes<0>(timing, received_tsc);
+      egress_.AddTime(timing.packets[kOutlet],
+                      sent_tsc - send_tsc + (reaped_tsc - begin_tsc));
+    }
+    return received;
+  }
+
+  template <size_t... k>
+  void AddStages(PipelineSnapshot& all, std::index_sequence<k...>) const {
+    (all.stages.push_back(internal::ReadStage(NameOf(std::get<k>(stages_), ""),
+                                              DropNames<Part<k>>(),
+                                              std::get<k>(stats_))),
+     ...);
+  }
+
+  uint32_t until_timed_ = kTimedEvery;
+  In inlet_;
+  decltype(StageTuple(Stages())) stages_;
+  internal::Egress<Part<kOutlet>> egress_;
+  StageStats<0> inlet_stats_;
+  decltype(StatsTuple(Stages())) stats_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_PIPELINE_PIPELINE_H_
