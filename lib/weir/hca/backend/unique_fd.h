@@ -1,0 +1,39 @@
+// The owner of a file descriptor, so that classes with several of them need no
+// destructor of their own.
+
+#ifndef WEIR_HCA_BACKEND_UNIQUE_FD_H_
+#define WEIR_HCA_BACKEND_UNIQUE_FD_H_
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace weir::hca {
+
+// Closes what it holds. Any thread.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  // Takes over `fd`; a negative one means that there is none.
+  explicit UniqueFd(int fd) noexcept : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  UniqueFd(const UniqueFd&) = delete;
+  UniqueFd& operator=(const UniqueFd&) = delete;
+  ~UniqueFd() {
+    if (fd_ >= 0) close(fd_);
+  }
+
+  int get() const noexcept { return fd_; }
+  bool is_open() const noexcept { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace weir::hca
+
+#endif  // WEIR_HCA_BACKEND_UNIQUE_FD_H_
