@@ -59,7 +59,7 @@ def weir_script_test(name, srcs, data = [], deps = [], **kwargs):
     """A test that is an executable script, Python or Bash.
 
     It runs at the top of the checkout's files. Python modules in `deps`,
-    filegroups of //tools or //test/system, are found by their bare names.
+    filegroups of //tools, //test/support or //test/system, are found by their bare names.
     """
     native.sh_test(
         name = name,
@@ -67,7 +67,7 @@ def weir_script_test(name, srcs, data = [], deps = [], **kwargs):
         data = data + deps,
         env = {
             "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONPATH": "tools:test/system",
+            "PYTHONPATH": "tools:test/support:test/system",
         },
         **kwargs
     )

@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import check_format
+import script_main
 
 
 class CheckFormatTest(unittest.TestCase):
@@ -23,4 +24,4 @@ class CheckFormatTest(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main()
+    script_main.main()

@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import check_layers
+import script_main
 
 
 def _problems(files):
@@ -97,4 +98,4 @@ class CheckLayersTest(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main()
+    script_main.main()

@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import check_sizes
+import script_main
 
 
 def _problems(path, lines):
@@ -40,4 +41,4 @@ class CheckSizesTest(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main()
+    script_main.main()
