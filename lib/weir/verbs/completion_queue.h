@@ -1,0 +1,48 @@
+// Where a queue pair reports what became of its work requests.
+
+#ifndef WEIR_VERBS_COMPLETION_QUEUE_H_
+#define WEIR_VERBS_COMPLETION_QUEUE_H_
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "weir/verbs/device.h"
+
+namespace weir::verbs {
+
+// Owns the ibv_cq. Movable.
+class CompletionQueue {
+ public:
+  // Room for at least `entries` completions: as many as the work requests of
+  // all its queue pairs, or it may overrun. `device` must outlive it. The
+  // errno of ibv_create_cq. Control thread, before Launch.
+  static absl::StatusOr<CompletionQueue> Create(const Device& device,
+                                                uint32_t entries);
+
+  // Fills `completions` from the front; returns how many, or below 0 if the
+  // queue is broken. Owner lcore only.
+  int Poll(std::span<ibv_wc> completions) const noexcept {
+    return ibv_poll_cq(cq_.get(), static_cast<int>(completions.size()),
+                       completions.data());
+  }
+
+  ibv_cq* get() const noexcept { return cq_.get(); }
+  uint32_t entries() const noexcept { return static_cast<uint32_t>(cq_->cqe); }
+
+ private:
+  struct Destroy {
+    void operator()(ibv_cq* cq) const noexcept { ibv_destroy_cq(cq); }
+  };
+
+  explicit CompletionQueue(ibv_cq* cq) : cq_(cq) {}
+
+  std::unique_ptr<ibv_cq, Destroy> cq_;
+};
+
+}  // namespace weir::verbs
+
+#endif  // WEIR_VERBS_COMPLETION_QUEUE_H_
