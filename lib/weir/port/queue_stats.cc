@@ -1,0 +1,39 @@
+#include "weir/port/queue_stats.h"
+
+namespace weir {
+
+QueueStats Snapshot(absl::string_view name, const RxCounters& counters) {
+  QueueStats stats;
+  stats.name = std::string(name);
+  // In the order opposite to the writer's, so that no difference of two counts
+  // comes out negative.
+  stats.packets = counters.packets.value();
+  stats.bytes = counters.bytes.value();
+  stats.errors = counters.errors.value();
+  stats.completions = stats.packets + stats.errors + counters.flushed.value();
+  stats.posts = counters.posts.value();
+  stats.recoveries = counters.recoveries.value();
+  stats.held_mbufs = counters.held_mbufs.value();
+  stats.drops = {{"pool-dry", counters.pool_dry.value()}};
+  return stats;
+}
+
+QueueStats Snapshot(absl::string_view name, const TxCounters& counters) {
+  QueueStats stats;
+  stats.name = std::string(name);
+  stats.completions = counters.completions.value();
+  stats.posts = counters.posts.value();
+  stats.packets = stats.posts;
+  stats.bytes = counters.bytes.value();
+  stats.errors = counters.errors.value();
+  stats.recoveries = counters.recoveries.value();
+  stats.held_mbufs = counters.held_mbufs.value();
+  stats.held_packets = counters.held_packets.value();
+  stats.drops = {{"too-long", counters.too_long.value()},
+                 {"too-many-segments", counters.too_many_segments.value()},
+                 {"no-tailroom", counters.no_tailroom.value()},
+                 {"lost-in-recovery", counters.lost_in_recovery.value()}};
+  return stats;
+}
+
+}  // namespace weir

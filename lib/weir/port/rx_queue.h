@@ -1,0 +1,90 @@
+// The receiving side of a port for one lcore: completions in, bursts out,
+// buffers posted again.
+
+#ifndef WEIR_PORT_RX_QUEUE_H_
+#define WEIR_PORT_RX_QUEUE_H_
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "weir/mbuf/burst.h"
+#include "weir/mbuf/mbuf_pool.h"
+#include "weir/pipeline/lcore.h"
+#include "weir/pipeline/queue.h"
+#include "weir/port/backoff.h"
+#include "weir/port/port_context.h"
+#include "weir/port/queue_stats.h"
+#include "weir/port/rx_slots.h"
+#include "weir/verbs/completion_queue.h"
+#include "weir/verbs/flow.h"
+#include "weir/verbs/queue_pair.h"
+
+namespace weir {
+
+// An Inlet. Posts its first receives when it is first polled, from the cache of
+// the lcore that polls it, and starts receiving then. A QP that failed is
+// drained, reset and filled again, later each time if it keeps failing.
+// Movable. It may be destroyed on another thread once its lcore has stopped;
+// its mbufs return to that lcore's cache.
+class RxQueue {
+ public:
+  // Room for `depth` frames, a power of two, on `context`, whose pool is
+  // `pool`. Errors as Port::Open. Control thread, before Launch.
+  static absl::StatusOr<RxQueue> Create(std::shared_ptr<PortContext> context,
+                                        const MbufPool& pool, uint32_t depth);
+
+  // Appends up to kDefaultBurst frames to an empty burst. Owner lcore only.
+  void Receive(Burst& burst, Lcore& lcore) noexcept;
+
+  // What it counts. Any thread.
+  const std::shared_ptr<RxCounters>& counters() const noexcept {
+    return counters_;
+  }
+  // Frames it has room for; what the device gave. Any thread.
+  uint32_t depth() const noexcept { return slots_.depth(); }
+
+ private:
+  enum class State : uint8_t { kFailed, kEmpty, kReceiving };
+
+  // Receives posted with one call.
+  static constexpr uint32_t kRefill = 32;
+
+  // Linked once; only wr_id and sg_list of the requests change.
+  struct Work {
+    std::array<ibv_wc, kDefaultBurst> completions;
+    std::array<ibv_recv_wr, kRefill> requests;
+  };
+
+  RxQueue(std::shared_ptr<PortContext> context, RxSlots slots,
+          verbs::CompletionQueue cq, verbs::QueuePair qp, verbs::Flow flow);
+
+  bool Start(Lcore& lcore) noexcept;
+  void Fail(Lcore& lcore) noexcept;
+  void Drain() noexcept;
+  bool Refill(Lcore& lcore) noexcept;
+  bool Post(uint32_t count) noexcept;
+
+  std::shared_ptr<RxCounters> counters_;
+  std::unique_ptr<Work> work_;
+  State state_ = State::kEmpty;
+  // Free-running: receives posted and receives completed.
+  uint32_t posted_ = 0;
+  uint32_t completed_ = 0;
+  // Set-up only below, in creation order.
+  Backoff backoff_;
+  std::shared_ptr<PortContext> context_;
+  RxSlots slots_;
+  verbs::CompletionQueue cq_;
+  verbs::QueuePair qp_;
+  verbs::Flow flow_;
+};
+
+static_assert(Inlet<RxQueue>);
+
+}  // namespace weir
+
+#endif  // WEIR_PORT_RX_QUEUE_H_

@@ -1,0 +1,86 @@
+// The mbufs that lie with the device as receive buffers: a ring of slots, one a
+// posted receive, each with as many mbufs as the longest frame needs. A short
+// frame takes the first of its slot and leaves the others where they are, so
+// that jumbo frames cost short ones nothing.
+
+#ifndef WEIR_PORT_RX_SLOTS_H_
+#define WEIR_PORT_RX_SLOTS_H_
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "weir/mbuf/mbuf.h"
+#include "weir/mbuf/mbuf_pool.h"
+
+namespace weir {
+
+// What a frame of `frame_bytes` needs in mbufs: the first leaves the headroom
+// free, the others use their chunk whole. Any thread.
+uint32_t SegmentsFor(uint32_t frame_bytes, uint32_t chunk_bytes,
+                     uint32_t headroom_bytes) noexcept;
+
+// Owns the mbufs in it; what is left when it goes returns to the cache that was
+// last used for Fill, whose lcore must have stopped by then. Movable. Owner
+// lcore only.
+class RxSlots {
+ public:
+  // `depth` slots, a power of two, of `segments` mbufs, all empty.
+  RxSlots(const MbufPool& pool, uint32_t depth, uint32_t segments,
+          uint32_t lkey);
+  RxSlots(RxSlots&& other) noexcept = default;
+  RxSlots& operator=(RxSlots&& other) noexcept;
+  RxSlots(const RxSlots&) = delete;
+  RxSlots& operator=(const RxSlots&) = delete;
+  ~RxSlots();
+
+  // Gives `count` slots from `first` on (both modulo the depth) what they lack.
+  // Returns how many of them, from the front, are complete: fewer than `count`
+  // if the cache ran dry.
+  uint32_t Fill(uint32_t first, uint32_t count, MbufCache& cache) noexcept;
+
+  // The scatter list of a complete slot, as long as the slot has mbufs.
+  ibv_sge* scatter_list(uint32_t slot) noexcept {
+    return &sges_[(slot & mask_) * segments_];
+  }
+
+  // The frame of `bytes` that the device wrote to `slot`; the caller owns it.
+  // Mbufs that it did not reach stay in the slot.
+  Mbuf& Take(uint32_t slot, uint32_t bytes) noexcept {
+    slot &= mask_;
+    if (segments_ == 1) {
+      missing_[slot] = 1;
+      --held_mbufs_;
+      Mbuf& mbuf = *mbufs_[slot];
+      mbuf.SetLength(bytes);
+      return mbuf;
+    }
+    return TakeChain(slot, bytes);
+  }
+
+  uint32_t depth() const noexcept { return mask_ + 1; }
+  uint32_t segments() const noexcept { return segments_; }
+  // Mbufs in all slots.
+  uint64_t held_mbufs() const noexcept { return held_mbufs_; }
+
+ private:
+  Mbuf& TakeChain(uint32_t slot, uint32_t bytes) noexcept;
+  void Put(uint32_t slot, uint32_t segment, Mbuf& mbuf) noexcept;
+  void Release() noexcept;
+
+  std::vector<Mbuf*> mbufs_;
+  std::vector<ibv_sge> sges_;
+  // Of each slot: how many mbufs, from the first on, it lacks.
+  std::vector<uint8_t> missing_;
+  MbufCache* cache_ = nullptr;
+  uint64_t held_mbufs_ = 0;
+  uint32_t mask_;
+  uint32_t segments_;
+  uint32_t headroom_bytes_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_PORT_RX_SLOTS_H_

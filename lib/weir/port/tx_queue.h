@@ -1,0 +1,114 @@
+// The sending side of a port for one lcore: bursts in, one list of work
+// requests a burst out, mbufs back when the device is done with them.
+
+#ifndef WEIR_PORT_TX_QUEUE_H_
+#define WEIR_PORT_TX_QUEUE_H_
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "weir/mbuf/burst.h"
+#include "weir/mbuf/mbuf_pool.h"
+#include "weir/pipeline/lcore.h"
+#include "weir/pipeline/queue.h"
+#include "weir/port/backoff.h"
+#include "weir/port/port_context.h"
+#include "weir/port/queue_stats.h"
+#include "weir/port/tx_shadow.h"
+#include "weir/verbs/completion_queue.h"
+#include "weir/verbs/queue_pair.h"
+
+namespace weir {
+
+// An Outlet. A chain of mbufs is sent as a gather list. Frames that the port
+// can never send are dropped, each under the name of its reason (TxCounters).
+// A QP that failed is drained and reset, later each time if it keeps failing;
+// meanwhile Send takes nothing. Movable. It may be destroyed on another thread
+// once its lcore has stopped; its mbufs return to that lcore's cache.
+class TxQueue {
+ public:
+  // Room for `depth` frames, a power of two, on `context`, whose pool is
+  // `pool`. Errors as Port::Open. Control thread, before Launch.
+  static absl::StatusOr<TxQueue> Create(std::shared_ptr<PortContext> context,
+                                        const MbufPool& pool, uint32_t depth);
+
+  // Posts frames from the front of `burst` and leaves those there is no room
+  // for. Owner lcore only.
+  void Send(Burst& burst, Lcore& lcore) noexcept;
+
+  // Frees what was sent. Once a poll, with traffic or without. Owner lcore
+  // only.
+  void Reap(Lcore& lcore) noexcept;
+
+  // As Reap; true when nothing is being sent any more. Owner lcore only.
+  bool Flush(Lcore& lcore) noexcept;
+
+  // Mbufs that the device is sending. Owner lcore only; others read
+  // TxCounters::held_mbufs.
+  uint32_t in_flight() const noexcept { return shadow_.size(); }
+
+  // What it counts. Any thread.
+  const std::shared_ptr<TxCounters>& counters() const noexcept {
+    return counters_;
+  }
+  // Frames it has room for; what the device gave. Any thread.
+  uint32_t depth() const noexcept { return depth_; }
+
+ private:
+  enum class State : uint8_t { kFailed, kSending };
+
+  // One signalled request a burst, so this many completions free as many
+  // bursts.
+  static constexpr uint32_t kReap = 16;
+
+  // Linked once; of a request only sg_list and num_sge change, and wr_id of
+  // the last in a list.
+  struct Work {
+    std::array<ibv_wc, kReap> completions;
+    std::array<ibv_send_wr, kMaxBurst> requests;
+    std::vector<ibv_sge> sges;
+  };
+
+  TxQueue(std::shared_ptr<PortContext> context, TxShadow shadow,
+          verbs::CompletionQueue cq, verbs::QueuePair qp, uint32_t depth);
+
+  uint32_t Build(const Burst& burst, uint32_t max) noexcept;
+  bool Post(Burst& burst, uint32_t count, Lcore& lcore) noexcept;
+  Counter* Unsendable(Mbuf& frame) noexcept;
+  bool Start(Lcore& lcore) noexcept;
+  void Fail(Lcore& lcore) noexcept;
+  void UpdateLevels() noexcept;
+
+  std::shared_ptr<TxCounters> counters_;
+  std::unique_ptr<Work> work_;
+  State state_ = State::kFailed;
+  uint32_t depth_;
+  // Frames posted with one call: a quarter of the depth at most, so that there
+  // is always a signalled one among those in flight.
+  uint32_t max_list_;
+  // Free-running: frames posted and frames done with.
+  uint32_t posted_ = 0;
+  uint32_t completed_ = 0;
+  // Frames shorter than this are padded: 0 for soft devices, whose media know
+  // better.
+  uint32_t min_frame_bytes_;
+  uint32_t max_frame_bytes_;
+  uint32_t max_segments_;
+  // Set-up only below, in creation order.
+  Backoff backoff_;
+  std::shared_ptr<PortContext> context_;
+  TxShadow shadow_;
+  verbs::CompletionQueue cq_;
+  verbs::QueuePair qp_;
+};
+
+static_assert(Outlet<TxQueue>);
+
+}  // namespace weir
+
+#endif  // WEIR_PORT_TX_QUEUE_H_
