@@ -1,0 +1,36 @@
+// The end of a pipeline whose packets leave by a queue.
+
+#ifndef WEIR_STAGE_TRANSMIT_H_
+#define WEIR_STAGE_TRANSMIT_H_
+
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "weir/mbuf/burst.h"
+#include "weir/pipeline/lcore.h"
+#include "weir/pipeline/queue.h"
+
+namespace weir {
+
+// An outlet that owns a TX queue, or whatever has its shape, and gives it its
+// name in tables. What the queue has no room for stays in the pipeline, which
+// then receives nothing until it is gone: back-pressure in place of loss.
+// Owner lcore only.
+template <Outlet Queue>
+class Transmit {
+ public:
+  static constexpr absl::string_view kName = "transmit";
+
+  explicit Transmit(Queue queue) : queue_(std::move(queue)) {}
+
+  void Send(Burst& burst, Lcore& lcore) noexcept { queue_.Send(burst, lcore); }
+  void Reap(Lcore& lcore) noexcept { queue_.Reap(lcore); }
+  bool Flush(Lcore& lcore) noexcept { return queue_.Flush(lcore); }
+
+ private:
+  Queue queue_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_STAGE_TRANSMIT_H_
