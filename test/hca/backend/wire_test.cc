@@ -1,0 +1,210 @@
+#include "weir/hca/backend/wire.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "test/hca/backend/backend_rig.h"
+
+namespace weir::hca {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::unique_ptr<Backend> MustOpen(const std::string& text) {
+  auto end = OpenWire(ParseDeviceKey(text).value());
+  EXPECT_TRUE(end.ok()) << end.status();
+  return *std::move(end);
+}
+
+std::string OpenError(const std::string& text) {
+  const auto end = OpenWire(ParseDeviceKey(text).value());
+  return end.ok() ? "opened" : std::string(end.status().message());
+}
+
+bool IsReadable(const Backend& end) {
+  pollfd waiting = {.fd = end.wake_fd(), .events = POLLIN, .revents = 0};
+  return poll(&waiting, 1, 0) == 1;
+}
+
+TEST(WireTest, CarriesFramesBothWaysUnchanged) {
+  const auto a = MustOpen("wire:t");
+  const auto b = MustOpen("wire:t");
+  const std::vector<FrameBytes> there = {PatternFrame(1, 14),
+                                         PatternFrame(2, 1514)};
+  const std::vector<FrameBytes> back = {PatternFrame(3, 61)};
+  EXPECT_EQ(Send(*a, there), 2u);
+  EXPECT_EQ(Send(*b, back), 1u);
+  EXPECT_EQ(TakeFrames(*b, 10), there);
+  EXPECT_EQ(TakeFrames(*a, 10), back);
+}
+
+TEST(WireTest, GathersTheSegmentsOfAFrame) {
+  const auto a = MustOpen("wire:t");
+  const auto b = MustOpen("wire:t");
+  FrameBytes frame = PatternFrame(1, 100);
+  const iovec segments[] = {
+      {frame.data(), 14}, {nullptr, 0}, {frame.data() + 14, 86}};
+  const TxFrame sent = {.segments = segments, .length_bytes = 100};
+  EXPECT_EQ(a->Transmit({&sent, 1}), 1u);
+  EXPECT_THAT(TakeFrames(*b, 1), testing::ElementsAre(frame));
+}
+
+TEST(WireTest, ShowsTheSameFramesUntilTheyAreConsumed) {
+  const auto a = MustOpen("wire:t");
+  const auto b = MustOpen("wire:t");
+  Send(*a, {PatternFrame(1, 60), PatternFrame(2, 61)});
+  EXPECT_EQ(b->Receive(8).size(), 2u);
+  EXPECT_EQ(b->Receive(1).size(), 1u);
+  b->Consume(1);
+  ASSERT_EQ(b->Receive(8).size(), 1u);
+  EXPECT_EQ(b->Receive(8)[0].length_bytes, 61u);
+}
+
+TEST(WireTest, TakesNothingWhileFullAndLosesNothing) {
+  const auto a = MustOpen("wire:t,bytes=4096");
+  const auto b = MustOpen("wire:t");
+  const std::vector<FrameBytes> frames(10, PatternFrame(1, 1000));
+  const size_t taken = Send(*a, frames);
+  EXPECT_GT(taken, 1u);
+  EXPECT_LT(taken, frames.size());
+  EXPECT_EQ(Send(*a, frames), 0u);
+  EXPECT_EQ(TakeFrames(*b, 16).size(), taken);
+  EXPECT_GT(Send(*a, frames), 0u);
+}
+
+TEST(WireTest, DropsAndCountsWhileUnplugged) {
+  const auto a = MustOpen("wire:t");
+  EXPECT_EQ(Send(*a, {PatternFrame(1, 60)}), 1u);
+  EXPECT_EQ(CounterValue(*a, "tx_no_peer"), 1u);
+  auto b = MustOpen("wire:t");
+  EXPECT_THAT(b->Receive(1), IsEmpty());
+  Send(*a, {PatternFrame(2, 60)});
+  b.reset();
+  EXPECT_EQ(Send(*a, {PatternFrame(3, 60)}), 1u);
+  EXPECT_EQ(CounterValue(*a, "tx_no_peer"), 2u);
+  b = MustOpen("wire:t");
+  EXPECT_THAT(b->Receive(1), IsEmpty());
+  Send(*a, {PatternFrame(4, 60)});
+  EXPECT_THAT(TakeFrames(*b, 8), testing::ElementsAre(PatternFrame(4, 60)));
+}
+
+TEST(WireTest, DropsFramesThatNeverFit) {
+  const auto a = MustOpen("wire:t,bytes=4096");
+  const auto b = MustOpen("wire:t");
+  EXPECT_EQ(Send(*a, {PatternFrame(1, 3000), PatternFrame(2, 60)}), 2u);
+  EXPECT_EQ(CounterValue(*a, "tx_too_long"), 1u);
+  EXPECT_THAT(TakeFrames(*b, 8), testing::ElementsAre(PatternFrame(2, 60)));
+}
+
+TEST(WireTest, EndsHaveAddressesOfTheirOwnThatStayTheSame) {
+  auto a = MustOpen("wire:t,end=a");
+  const auto b = MustOpen("wire:t,end=b");
+  const net::MacAddress mac = a->info().mac;
+  EXPECT_NE(mac, b->info().mac);
+  EXPECT_FALSE(mac.is_multicast());
+  EXPECT_EQ(mac.octets[0] & 2, 2);
+  a.reset();
+  EXPECT_EQ(MustOpen("wire:t")->info().mac, mac);
+}
+
+TEST(WireTest, WiresOfDifferentNamesAreApart) {
+  const auto a = MustOpen("wire:t");
+  const auto other = MustOpen("wire:u");
+  Send(*a, {PatternFrame(1, 60)});
+  EXPECT_THAT(other->Receive(1), IsEmpty());
+}
+
+TEST(WireTest, TheSecondEndTakesTheOptionsOfTheFirst) {
+  const auto a = MustOpen("wire:t,mtu=9000,flow_control=off");
+  EXPECT_EQ(OpenError("wire:t,mtu=1500"),
+            "wire:t,mtu=1500: the other end has mtu=9000");
+  EXPECT_EQ(OpenError("wire:t,bytes=65536"),
+            "wire:t,bytes=65536: the other end has bytes=262144");
+  const auto b = MustOpen("wire:t");
+  EXPECT_EQ(b->info().mtu_bytes, 9000u);
+  EXPECT_FALSE(a->info().flow_control);
+  EXPECT_TRUE(b->info().flow_control);
+}
+
+TEST(WireTest, RefusesBadKeys) {
+  EXPECT_EQ(OpenError("wire:"), "wire:: want a name, as in wire:a");
+  EXPECT_EQ(OpenError("wire:t,end=c"),
+            "wire:t,end=c: end=c: want \"a\" or \"b\"");
+  EXPECT_THAT(OpenError("wire:t,color=red"), HasSubstr("unknown key"));
+  EXPECT_EQ(OpenError("wire:t,mtu=9000,bytes=16384"),
+            "wire:t,mtu=9000,bytes=16384: bytes=16384 is too small for mtu "
+            "9000; want at least 32768");
+}
+
+TEST(WireTest, RefusesAnEndThatIsOpen) {
+  const auto a = MustOpen("wire:t,end=b");
+  EXPECT_EQ(OpenError("wire:t,end=b"),
+            "wire:t,end=b: this end is open already");
+  const auto b = MustOpen("wire:t");
+  EXPECT_EQ(OpenError("wire:t"), "wire:t: both ends are open already");
+}
+
+TEST(WireTest, WakesTheReceiverOnlyWhenItIsArmed) {
+  const auto a = MustOpen("wire:t");
+  const auto b = MustOpen("wire:t");
+  Send(*a, {PatternFrame(1, 60)});
+  EXPECT_FALSE(IsReadable(*b));
+  EXPECT_TRUE(b->ArmReceive());
+  TakeFrames(*b, 8);
+  EXPECT_FALSE(b->ArmReceive());
+  EXPECT_FALSE(IsReadable(*b));
+  Send(*a, {PatternFrame(2, 60)});
+  EXPECT_TRUE(IsReadable(*b));
+  b->ClearWake();
+  EXPECT_FALSE(IsReadable(*b));
+  b->ClearWake();
+}
+
+// The receiver sleeps without a timeout whenever it finds nothing, the sender
+// whenever the ring is full: nothing may be lost, neither frame nor wake-up.
+TEST(WireThreadsTest, LosesNeitherFramesNorWakeUps) {
+  constexpr uint64_t kFrames = 50'000;
+  const auto a = MustOpen("wire:t,bytes=4096");
+  const auto b = MustOpen("wire:t");
+  std::thread sender([&a] {
+    for (uint64_t number = 0; number < kFrames;) {
+      FrameBytes frame = PatternFrame(number, 60 + number % 500);
+      std::memcpy(frame.data(), &number, sizeof number);
+      if (Send(*a, {frame}) == 1) {
+        ++number;
+      } else {
+        std::this_thread::yield();
+      }
+    }
+  });
+  uint64_t expected = 0;
+  uint64_t wrong = 0;
+  while (expected < kFrames) {
+    const std::span<const RxFrame> frames = b->Receive(32);
+    for (const RxFrame& frame : frames) {
+      uint64_t number = 0;
+      std::memcpy(&number, frame.data, sizeof number);
+      if (number != expected || frame.length_bytes != 60 + number % 500) {
+        ++wrong;
+      }
+      ++expected;
+    }
+    b->Consume(frames.size());
+    if (!frames.empty() || b->ArmReceive()) continue;
+    pollfd waiting = {.fd = b->wake_fd(), .events = POLLIN, .revents = 0};
+    poll(&waiting, 1, -1);
+    b->ClearWake();
+  }
+  sender.join();
+  EXPECT_EQ(wrong, 0u);
+}
+
+}  // namespace
+}  // namespace weir::hca
