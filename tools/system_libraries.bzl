@@ -13,9 +13,10 @@ _LIBRARIES = [
 ]
 
 def system_libraries():
+    """Adds them to the calling workspace: this one, or that of a user."""
     for name in _LIBRARIES:
         native.new_local_repository(
             name = name,
-            build_file = "//tools/third_party:%s.BUILD" % name,
+            build_file = str(Label("//tools/third_party:%s.BUILD" % name)),
             path = "/usr/share/doc/bazel-bootstrap",
         )

@@ -31,8 +31,8 @@ uint64_t MeasureTscHz() noexcept {
 }  // namespace
 
 uint64_t TscHz() noexcept {
-  static const uint64_t hz = MeasureTscHz();
-  return hz;
+  static const uint64_t kHz = MeasureTscHz();
+  return kHz;
 }
 
 }  // namespace weir
