@@ -10,7 +10,7 @@ QueueStats Snapshot(absl::string_view name, const RxCounters& counters) {
   stats.packets = counters.packets.value();
   stats.bytes = counters.bytes.value();
   stats.errors = counters.errors.value();
-  stats.completions = stats.packets + stats.errors + counters.flushed.value();
+  stats.completions = stats.packets + counters.flushed.value();
   stats.posts = counters.posts.value();
   stats.recoveries = counters.recoveries.value();
   stats.held_mbufs = counters.held_mbufs.value();
@@ -32,6 +32,7 @@ QueueStats Snapshot(absl::string_view name, const TxCounters& counters) {
   stats.drops = {{"too-long", counters.too_long.value()},
                  {"too-many-segments", counters.too_many_segments.value()},
                  {"no-tailroom", counters.no_tailroom.value()},
+                 {"refused", counters.refused.value()},
                  {"lost-in-recovery", counters.lost_in_recovery.value()}};
   return stats;
 }

@@ -21,12 +21,12 @@ struct alignas(kCacheLine) RxCounters {
   Counter posts;
   Counter packets;
   Counter bytes;
-  // Receives that completed with an error other than a flush, receives that
-  // came back unused (flushed), and how often the QP was set up again.
+  // How often the QP failed, receives that came back from it unused, and how
+  // often it was set up again.
   Counter errors;
   Counter flushed;
   Counter recoveries;
-  // Receives that could not be posted in time because the pool was dry.
+  // Polls that could not post all receives because the pool was dry.
   Counter pool_dry;
   // Level: mbufs posted to the device now.
   Counter held_mbufs;
@@ -38,14 +38,14 @@ struct alignas(kCacheLine) TxCounters {
   Counter posts;
   Counter bytes;
   Counter completions;
-  // Error completions other than a flush, and how often the QP was set up
-  // again.
+  // How often the QP failed, and how often it was set up again.
   Counter errors;
   Counter recoveries;
   // Frames dropped, each for one reason.
   Counter too_long;
   Counter too_many_segments;
   Counter no_tailroom;
+  Counter refused;
   Counter lost_in_recovery;
   // Level: mbufs and frames given to the device and not yet back.
   Counter held_mbufs;

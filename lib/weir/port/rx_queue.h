@@ -63,8 +63,8 @@ class RxQueue {
           verbs::CompletionQueue cq, verbs::QueuePair qp, verbs::Flow flow);
 
   bool Start(Lcore& lcore) noexcept;
-  void Fail(Lcore& lcore) noexcept;
-  void Drain() noexcept;
+  void Fail(uint32_t seen, Lcore& lcore) noexcept;
+  void Drain(uint32_t outstanding) noexcept;
   bool Refill(Lcore& lcore) noexcept;
   bool Post(uint32_t count) noexcept;
 
@@ -74,6 +74,8 @@ class RxQueue {
   // Free-running: receives posted and receives completed.
   uint32_t posted_ = 0;
   uint32_t completed_ = 0;
+  // Free slots that are worth a call.
+  uint32_t refill_;
   // Set-up only below, in creation order.
   Backoff backoff_;
   std::shared_ptr<PortContext> context_;

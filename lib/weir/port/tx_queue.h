@@ -74,19 +74,22 @@ class TxQueue {
     std::vector<ibv_sge> sges;
   };
 
-  TxQueue(std::shared_ptr<PortContext> context, TxShadow shadow,
-          verbs::CompletionQueue cq, verbs::QueuePair qp, uint32_t depth);
+  TxQueue(std::shared_ptr<PortContext> context, verbs::CompletionQueue cq,
+          verbs::QueuePair qp, uint32_t depth);
 
-  uint32_t Build(const Burst& burst, uint32_t max) noexcept;
+  uint32_t Build(const Burst& burst, uint32_t max, Lcore& lcore) noexcept;
   bool Post(Burst& burst, uint32_t count, Lcore& lcore) noexcept;
-  Counter* Unsendable(Mbuf& frame) noexcept;
+  void Refused(Burst& burst, uint32_t accepted, Lcore& lcore) noexcept;
+  bool DropUnsendable(Burst& burst, Lcore& lcore) noexcept;
+  static void Drop(Burst& burst, Lcore& lcore, Counter& reason) noexcept;
+  bool TakeCompletions() noexcept;
   bool Start(Lcore& lcore) noexcept;
   void Fail(Lcore& lcore) noexcept;
   void UpdateLevels() noexcept;
 
   std::shared_ptr<TxCounters> counters_;
   std::unique_ptr<Work> work_;
-  State state_ = State::kFailed;
+  State state_ = State::kSending;
   uint32_t depth_;
   // Frames posted with one call: a quarter of the depth at most, so that there
   // is always a signalled one among those in flight.
@@ -94,6 +97,9 @@ class TxQueue {
   // Free-running: frames posted and frames done with.
   uint32_t posted_ = 0;
   uint32_t completed_ = 0;
+  // Of the list that Build wrote: end of the shadow before it, bytes in it.
+  uint32_t shadow_position_ = 0;
+  uint64_t bytes_ = 0;
   // Frames shorter than this are padded: 0 for soft devices, whose media know
   // better.
   uint32_t min_frame_bytes_;

@@ -1,0 +1,99 @@
+#include "weir/port/port.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "weir/net/ethernet.h"
+#include "weir/port/port_context.h"
+#include "weir/port/rx_slots.h"
+#include "weir/verbs/memory_region.h"
+#include "weir/verbs/protection_domain.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kMinDepth = 32;
+constexpr uint32_t kMaxDepth = 32768;
+
+absl::Status CheckOptions(const std::string& name, const PortOptions& options) {
+  if (options.rx_queues != 1 || options.tx_queues != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": a port has 1 RX queue and 1 TX queue, got ",
+                     options.rx_queues, " and ", options.tx_queues));
+  }
+  for (const uint32_t depth : {options.rx_depth, options.tx_depth}) {
+    if (depth < kMinDepth || depth > kMaxDepth) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": want a queue depth from ", kMinDepth, " to ",
+                       kMaxDepth, ", got ", depth));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What is asked of the device: a power of two that it says it can do.
+uint32_t Depth(const verbs::Device& device, uint32_t wanted) {
+  const auto max = static_cast<uint32_t>(
+      std::min(device.attributes().max_qp_wr, device.attributes().max_cqe));
+  return std::min(std::bit_ceil(wanted), std::bit_floor(std::max(max, 1U)));
+}
+
+absl::StatusOr<std::shared_ptr<PortContext>> CreateContext(
+    const PortDevice& device, MbufPool& pool) {
+  absl::StatusOr<verbs::ProtectionDomain> domain =
+      verbs::ProtectionDomain::Create(*device.device());
+  if (!domain.ok()) return domain.status();
+  absl::StatusOr<verbs::MemoryRegion> region =
+      verbs::MemoryRegion::Register(*domain, pool.arena().bytes());
+  if (!region.ok()) return region.status();
+  return std::make_shared<PortContext>(PortContext{
+      device.device(), *std::move(domain), *std::move(region), device.info()});
+}
+
+}  // namespace
+
+absl::StatusOr<Port> Port::Open(absl::string_view name, MbufPool& pool,
+                                const PortOptions& options) {
+  absl::StatusOr<PortDevice> device = PortDevice::Open(name);
+  if (!device.ok()) return device.status();
+  return Open(*std::move(device), pool, options);
+}
+
+absl::StatusOr<Port> Port::Open(PortDevice device, MbufPool& pool,
+                                const PortOptions& options) {
+  const absl::Status valid = CheckOptions(device.info().name, options);
+  if (!valid.ok()) return valid;
+  const absl::StatusOr<std::shared_ptr<PortContext>> context =
+      CreateContext(device, pool);
+  if (!context.ok()) return context.status();
+  // The other way round the port would receive its own broadcasts.
+  absl::StatusOr<TxQueue> tx = TxQueue::Create(
+      *context, pool, Depth(*device.device(), options.tx_depth));
+  if (!tx.ok()) return tx.status();
+  absl::StatusOr<RxQueue> rx = RxQueue::Create(
+      *context, pool, Depth(*device.device(), options.rx_depth));
+  if (!rx.ok()) return rx.status();
+
+  Port port(std::make_shared<PortMonitor>(device.info(), device.device()));
+  port.monitor_->AddRx(rx->counters());
+  port.monitor_->AddTx(tx->counters());
+  port.rx.push_back(*std::move(rx));
+  port.tx.push_back(*std::move(tx));
+  return port;
+}
+
+uint64_t Port::MbufsHeld(const PortInfo& device, const PortOptions& options,
+                         uint32_t chunk_bytes, uint32_t headroom_bytes) {
+  const uint64_t segments = SegmentsFor(
+      static_cast<uint32_t>(device.mtu_bytes + net::kL2OverheadBytes),
+      chunk_bytes, headroom_bytes);
+  const uint64_t frames =
+      uint64_t{options.rx_queues} * std::bit_ceil(options.rx_depth) +
+      uint64_t{options.tx_queues} * std::bit_ceil(options.tx_depth);
+  return frames * segments;
+}
+
+}  // namespace weir

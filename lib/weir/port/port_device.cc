@@ -1,0 +1,197 @@
+#include "weir/port/port_device.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "weir/topo/sysfs.h"
+#include "weir/verbs/completion_queue.h"
+#include "weir/verbs/protection_domain.h"
+#include "weir/verbs/queue_pair.h"
+#include "weir/verbs/soft_hca.h"
+
+namespace weir {
+namespace {
+
+// A verbs device and one of its ports, and the reason to take it.
+struct Choice {
+  std::shared_ptr<verbs::Device> device;
+  uint8_t port = 1;
+  std::string chosen;
+};
+
+absl::StatusOr<Choice> OpenVerbs(absl::string_view device, uint8_t port,
+                                 std::string chosen) {
+  absl::StatusOr<verbs::Device> opened = verbs::Device::Open(device);
+  if (!opened.ok()) return opened.status();
+  return Choice{std::make_shared<verbs::Device>(*std::move(opened)), port,
+                std::move(chosen)};
+}
+
+absl::StatusOr<Choice> OpenSoft(absl::string_view key, std::string chosen) {
+  absl::StatusOr<std::string> device = verbs::AddSoftDevice(key);
+  if (!device.ok()) return device.status();
+  return OpenVerbs(*device, 1, absl::StrCat(chosen, " as ", *device));
+}
+
+// "mlx5_0" or "mlx5_0:2", if there is such a device.
+std::optional<RdmaPort> AsVerbsName(absl::string_view name,
+                                    const std::vector<std::string>& devices) {
+  for (const std::string& device : devices) {
+    absl::string_view rest = name;
+    if (!absl::ConsumePrefix(&rest, device)) continue;
+    if (rest.empty()) return RdmaPort{device, 1};
+    int port = 0;
+    if (absl::ConsumePrefix(&rest, ":") && absl::SimpleAtoi(rest, &port) &&
+        port >= 1 && port <= 255) {
+      return RdmaPort{device, static_cast<uint8_t>(port)};
+    }
+  }
+  return std::nullopt;
+}
+
+// Whether the device can do raw packets, by trying. A device that says it has
+// raw queue pairs is taken even if the user may not create one: that error is
+// the one to report.
+bool HasRawPackets(const verbs::Device& device) {
+  if (device.attributes().max_raw_ethy_qp > 0) return true;
+  const auto domain = verbs::ProtectionDomain::Create(device);
+  if (!domain.ok()) return false;
+  const auto cq = verbs::CompletionQueue::Create(device, 1);
+  if (!cq.ok()) return false;
+  return verbs::QueuePair::Create(*domain, *cq, *cq, {.receive_depth = 1}).ok();
+}
+
+absl::StatusOr<Choice> OpenNetdev(absl::string_view name) {
+  std::string reason = "it has no RDMA device";
+  for (const RdmaPort& rdma : Sysfs().RdmaPortsOf(name)) {
+    absl::StatusOr<Choice> choice =
+        OpenVerbs(rdma.device, rdma.port,
+                  absl::StrCat(name, ": port ", static_cast<int>(rdma.port),
+                               " of its RDMA device ", rdma.device));
+    if (choice.ok() && HasRawPackets(*choice->device)) return choice;
+    reason = absl::StrCat(
+        "its RDMA device ", rdma.device,
+        choice.ok() ? " cannot do raw packets" : " cannot be opened");
+  }
+  const std::string key = absl::StrCat("packet:", name);
+  return OpenSoft(key, absl::StrCat(name, ": ", reason, ", taking ", key));
+}
+
+absl::StatusOr<Choice> Choose(absl::string_view name) {
+  std::vector<std::string> found = verbs::DeviceNames();
+  const std::optional<RdmaPort> rdma = AsVerbsName(name, found);
+  if (rdma) {
+    return OpenVerbs(rdma->device, rdma->port,
+                     absl::StrCat(name, ": port ", static_cast<int>(rdma->port),
+                                  " of verbs device ", rdma->device));
+  }
+  if (name.find(':') != absl::string_view::npos) {
+    return OpenSoft(name, absl::StrCat(name, ": soft device"));
+  }
+  if (Sysfs().Netdev(name)) return OpenNetdev(name);
+  for (std::string& netdev : Sysfs().EthernetNetdevs()) {
+    found.push_back(std::move(netdev));
+  }
+  return absl::NotFoundError(
+      absl::StrCat(name, ": no such verbs device or netdev; found ",
+                   found.empty() ? "none" : absl::StrJoin(found, ", ")));
+}
+
+// Facts that a soft device tells itself.
+void FillSoft(const verbs::SoftDeviceInfo& soft, PortInfo& info) {
+  info.is_soft = true;
+  info.netdev = soft.netdev;
+  info.mac = soft.mac;
+  info.mtu_bytes = soft.mtu_bytes;
+  info.numa_node = soft.numa_node;
+}
+
+// Facts of a real device, which are those of its netdev: the MTU of the verbs
+// port does not bound raw packets.
+absl::Status FillReal(const Choice& choice, PortInfo& info) {
+  const absl::StatusOr<ibv_port_attr> port =
+      choice.device->QueryPort(choice.port);
+  if (!port.ok()) return port.status();
+  const Sysfs sysfs;
+  info.netdev = sysfs.NetdevOf({info.device, choice.port});
+  const std::optional<NetdevFacts> netdev = sysfs.Netdev(info.netdev);
+  const std::optional<net::MacAddress> mac =
+      netdev ? net::ParseMacAddress(netdev->mac) : std::nullopt;
+  if (!mac) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        info.device, ":", static_cast<int>(choice.port),
+        ": has no netdev in this network namespace, so its MAC and MTU are "
+        "not known; run in the namespace of its netdev"));
+  }
+  info.mac = *mac;
+  info.mtu_bytes = netdev->mtu_bytes;
+  info.numa_node = sysfs.NumaNodeOfRdma(info.device);
+  return absl::OkStatus();
+}
+
+// The value of "out=" in a key of kind pcap, empty if there is none.
+absl::string_view OutputFile(absl::string_view key) {
+  constexpr absl::string_view kOption = ",out=";
+  if (!absl::ConsumePrefix(&key, "pcap:")) return {};
+  const size_t begin = key.find(kOption);
+  if (begin == absl::string_view::npos) return {};
+  key.remove_prefix(begin + kOption.size());
+  return key.substr(0, key.find(','));
+}
+
+std::string Identity(const PortInfo& info) {
+  if (!info.netdev.empty()) return absl::StrCat("netdev ", info.netdev);
+  if (!info.is_soft) {
+    return absl::StrCat("device ", info.device, ":",
+                        static_cast<int>(info.device_port));
+  }
+  const absl::string_view file = OutputFile(info.name);
+  return file.empty() ? std::string() : absl::StrCat("file ", file);
+}
+
+}  // namespace
+
+absl::StatusOr<PortDevice> PortDevice::Open(absl::string_view name) {
+  absl::StatusOr<Choice> choice = Choose(name);
+  if (!choice.ok()) return choice.status();
+  PortInfo info;
+  info.name = std::string(name);
+  info.device = choice->device->name();
+  info.device_port = choice->port;
+  info.chosen = choice->chosen;
+  const std::optional<verbs::SoftDeviceInfo> soft =
+      verbs::QuerySoftDevice(choice->device->context());
+  if (soft) {
+    FillSoft(*soft, info);
+  } else {
+    const absl::Status filled = FillReal(*choice, info);
+    if (!filled.ok()) return filled;
+  }
+  std::string identity = Identity(info);
+  return PortDevice(std::move(info), std::move(identity),
+                    std::move(choice->device));
+}
+
+absl::Status CheckDistinct(std::span<const PortDevice> devices) {
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].identity().empty()) continue;
+    for (size_t j = 0; j < i; ++j) {
+      if (devices[i].identity() != devices[j].identity()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(devices[i].info().name, ": ", devices[i].identity(),
+                       " is in use by port ", devices[j].info().name,
+                       "; give each port once"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weir

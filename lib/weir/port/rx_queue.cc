@@ -1,0 +1,210 @@
+#include "weir/port/rx_queue.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weir/base/tsc_clock.h"
+#include "weir/net/ethernet.h"
+
+namespace weir {
+namespace {
+
+// How often an empty completion queue is looked at again for the completions
+// of a failed QP.
+constexpr uint32_t kMaxEmptyPolls = 1000;
+
+// SegmentsFor's count for `context`, or why the port cannot have it.
+absl::StatusOr<uint32_t> Segments(const PortContext& context,
+                                  const MbufPool& pool) {
+  const auto frame_bytes =
+      static_cast<uint32_t>(context.info.mtu_bytes + net::kL2OverheadBytes);
+  const uint32_t segments =
+      SegmentsFor(frame_bytes, pool.chunk_bytes(), pool.headroom_bytes());
+  const int max = context.device->attributes().max_sge;
+  if (segments > static_cast<uint32_t>(max)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        context.info.name, ": a frame of ", frame_bytes, " bytes needs ",
+        segments, " mbufs of ", pool.chunk_bytes(),
+        " bytes, and the device "
+        "takes ",
+        max, " in a receive; use larger mbufs or a smaller MTU"));
+  }
+  return segments;
+}
+
+}  // namespace
+
+absl::StatusOr<RxQueue> RxQueue::Create(std::shared_ptr<PortContext> context,
+                                        const MbufPool& pool, uint32_t depth) {
+  const absl::StatusOr<uint32_t> segments = Segments(*context, pool);
+  if (!segments.ok()) return segments.status();
+  absl::StatusOr<verbs::CompletionQueue> cq =
+      verbs::CompletionQueue::Create(*context->device, depth);
+  if (!cq.ok()) return cq.status();
+  absl::StatusOr<verbs::QueuePair> qp = verbs::QueuePair::Create(
+      context->domain, *cq, *cq,
+      {.receive_depth = depth, .receive_segments = *segments});
+  if (!qp.ok()) return qp.status();
+  const uint8_t port = context->info.device_port;
+  const absl::Status ready = qp->ModifyOrStatus(IBV_QPS_INIT, port);
+  if (!ready.ok()) return ready;
+  absl::StatusOr<verbs::Flow> flow = verbs::Flow::CreateForAllFrames(*qp, port);
+  if (!flow.ok()) return flow.status();
+  RxSlots slots(pool,
+                std::bit_floor(std::min(depth, qp->obtained().receive_depth)),
+                *segments, context->region.lkey());
+  return RxQueue(std::move(context), std::move(slots), *std::move(cq),
+                 *std::move(qp), *std::move(flow));
+}
+
+RxQueue::RxQueue(std::shared_ptr<PortContext> context, RxSlots slots,
+                 verbs::CompletionQueue cq, verbs::QueuePair qp,
+                 verbs::Flow flow)
+    : counters_(std::make_shared<RxCounters>()),
+      work_(std::make_unique<Work>()),
+      refill_(std::clamp(slots.depth() / 2, 1U, kRefill)),
+      backoff_(TscHz()),
+      context_(std::move(context)),
+      slots_(std::move(slots)),
+      cq_(std::move(cq)),
+      qp_(std::move(qp)),
+      flow_(std::move(flow)) {
+  for (uint32_t i = 0; i < kRefill; ++i) {
+    work_->requests[i] = {};
+    work_->requests[i].next = &work_->requests[(i + 1) % kRefill];
+    work_->requests[i].num_sge = static_cast<int>(slots_.segments());
+  }
+}
+
+void RxQueue::Receive(Burst& burst, Lcore& lcore) noexcept {
+  if (state_ != State::kReceiving) [[unlikely]] {
+    if (!Start(lcore)) return;
+  }
+  const int count = cq_.Poll(work_->completions);
+  uint64_t bytes = 0;
+  int good = 0;
+  for (; good < count; ++good) {
+    const ibv_wc& completion = work_->completions[static_cast<size_t>(good)];
+    if (completion.status != IBV_WC_SUCCESS) [[unlikely]]
+      break;
+    // One receive queue completes in the order of posting.
+    assert(completion.wr_id == (completed_ & (slots_.depth() - 1)));
+    burst.Adopt(slots_.Take(completed_++, completion.byte_len));
+    bytes += completion.byte_len;
+  }
+  if (good > 0) {
+    counters_->packets.Add(static_cast<uint64_t>(good));
+    counters_->bytes.Add(bytes);
+    backoff_.Succeeded();
+  }
+  if (good != count) [[unlikely]] {
+    Fail(count < 0 ? 0 : static_cast<uint32_t>(count - good), lcore);
+  } else if (slots_.depth() - (posted_ - completed_) >= refill_) {
+    Refill(lcore);
+  }
+}
+
+// Gives the device as many receives as the pool has mbufs for and lets it
+// receive.
+bool RxQueue::Start(Lcore& lcore) noexcept {
+  if (!backoff_.Due(lcore.now_tsc())) return false;
+  const uint8_t port = context_->info.device_port;
+  if (state_ == State::kFailed) {
+    if (qp_.Modify(IBV_QPS_RESET, port) != 0 ||
+        qp_.Modify(IBV_QPS_INIT, port) != 0) {
+      backoff_.Failed(lcore.now_tsc());
+      return false;
+    }
+    state_ = State::kEmpty;
+    counters_->recoveries.Add(1);
+  }
+  if (!Refill(lcore)) return false;
+  if (qp_.Modify(IBV_QPS_RTR, port) != 0 ||
+      qp_.Modify(IBV_QPS_RTS, port) != 0) {
+    Fail(0, lcore);
+    return false;
+  }
+  state_ = State::kReceiving;
+  return true;
+}
+
+// Posts receives for all slots that are free, unless they are too few to be
+// worth a call. Returns false if the device refused, after Fail.
+bool RxQueue::Refill(Lcore& lcore) noexcept {
+  uint32_t free = slots_.depth() - (posted_ - completed_);
+  uint32_t posts = 0;
+  bool accepted = true;
+  while (free >= refill_) {
+    const uint32_t wanted = std::min(free, kRefill);
+    const uint32_t ready = slots_.Fill(posted_, wanted, lcore.cache());
+    accepted = ready == 0 || Post(ready);
+    if (!accepted) break;
+    posts += ready;
+    if (ready != wanted) {
+      counters_->pool_dry.Add(1);
+      break;
+    }
+    free -= ready;
+  }
+  counters_->posts.Add(posts);
+  counters_->held_mbufs.Set(slots_.held_mbufs());
+  if (!accepted) Fail(0, lcore);
+  return accepted;
+}
+
+// Posts the next `count` slots, at most kRefill, which are complete.
+bool RxQueue::Post(uint32_t count) noexcept {
+  auto& requests = work_->requests;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t slot = (posted_ + i) & (slots_.depth() - 1);
+    requests[i].wr_id = slot;
+    requests[i].sg_list = slots_.scatter_list(slot);
+  }
+  ibv_recv_wr* const rest = std::exchange(requests[count - 1].next, nullptr);
+  ibv_recv_wr* bad = nullptr;
+  const int error = qp_.PostReceive(requests[0], &bad);
+  requests[count - 1].next = rest;
+  if (error != 0) return false;
+  posted_ += count;
+  return true;
+}
+
+// Stops the QP and takes note of every receive that it still had, `seen` of
+// which have completed in vain: one with an error, the others flushed. The
+// mbufs stay in their slots and are posted again by the next Start.
+void RxQueue::Fail(uint32_t seen, Lcore& lcore) noexcept {
+  const uint8_t port = context_->info.device_port;
+  const uint32_t outstanding = posted_ - completed_;
+  qp_.Modify(IBV_QPS_ERR, port);
+  Drain(outstanding - seen);
+  qp_.Modify(IBV_QPS_RESET, port);
+  // A device may leave completions of a QP that was reset.
+  while (cq_.Poll(work_->completions) > 0) {
+  }
+  counters_->errors.Add(1);
+  counters_->flushed.Add(seen == 0 ? outstanding : outstanding - 1);
+  posted_ = 0;
+  completed_ = 0;
+  state_ = State::kFailed;
+  backoff_.Failed(lcore.now_tsc());
+}
+
+// Takes the completions of `outstanding` receives, as far as they come: a
+// device may withhold them until the QP is reset.
+void RxQueue::Drain(uint32_t outstanding) noexcept {
+  uint32_t empty_polls = 0;
+  while (outstanding != 0 && empty_polls < kMaxEmptyPolls) {
+    const int count = cq_.Poll(work_->completions);
+    if (count <= 0) {
+      ++empty_polls;
+    } else {
+      outstanding -= std::min(outstanding, static_cast<uint32_t>(count));
+    }
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,126 @@
+#include "weir/port/rx_slots.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <utility>
+
+namespace weir {
+namespace {
+
+// Mbufs taken from the cache at once.
+constexpr uint32_t kAllocMbufs = 64;
+
+}  // namespace
+
+uint32_t SegmentsFor(uint32_t frame_bytes, uint32_t chunk_bytes,
+                     uint32_t headroom_bytes) noexcept {
+  const uint32_t first = chunk_bytes - headroom_bytes;
+  if (frame_bytes <= first) return 1;
+  return 1 + (frame_bytes - first + chunk_bytes - 1) / chunk_bytes;
+}
+
+RxSlots::RxSlots(const MbufPool& pool, uint32_t depth, uint32_t segments,
+                 uint32_t lkey)
+    : mbufs_(size_t{depth} * segments),
+      sges_(size_t{depth} * segments),
+      missing_(depth, static_cast<uint8_t>(segments)),
+      mask_(depth - 1),
+      segments_(segments),
+      headroom_bytes_(pool.headroom_bytes()) {
+  for (size_t i = 0; i < sges_.size(); ++i) {
+    const bool first = i % segments == 0;
+    sges_[i].length = pool.chunk_bytes() - (first ? headroom_bytes_ : 0);
+    sges_[i].lkey = lkey;
+  }
+}
+
+RxSlots& RxSlots::operator=(RxSlots&& other) noexcept {
+  if (this != &other) {
+    Release();
+    mbufs_ = std::move(other.mbufs_);
+    sges_ = std::move(other.sges_);
+    missing_ = std::move(other.missing_);
+    other.missing_.clear();
+    cache_ = other.cache_;
+    held_mbufs_ = other.held_mbufs_;
+    mask_ = other.mask_;
+    segments_ = other.segments_;
+    headroom_bytes_ = other.headroom_bytes_;
+  }
+  return *this;
+}
+
+RxSlots::~RxSlots() { Release(); }
+
+// A moved-from object has no slots.
+void RxSlots::Release() noexcept {
+  for (size_t slot = 0; slot < missing_.size(); ++slot) {
+    const uint32_t missing = missing_[slot];
+    if (missing == segments_) continue;
+    cache_->FreeSegments(
+        {&mbufs_[slot * segments_ + missing], size_t{segments_} - missing});
+  }
+}
+
+// The metadata is warm now, and will not be when the frame comes.
+void RxSlots::Put(uint32_t slot, uint32_t segment, Mbuf& mbuf) noexcept {
+  mbuf.Reset(segment == 0 ? headroom_bytes_ : 0);
+  const size_t index = size_t{slot} * segments_ + segment;
+  mbufs_[index] = &mbuf;
+  sges_[index].addr = reinterpret_cast<uintptr_t>(mbuf.data());
+}
+
+uint32_t RxSlots::Fill(uint32_t first, uint32_t count,
+                       MbufCache& cache) noexcept {
+  cache_ = &cache;
+  std::array<Mbuf*, kAllocMbufs> fresh;
+  uint32_t done = 0;
+  while (done < count) {
+    // As many slots as one Alloc can serve.
+    uint32_t slots = 0;
+    uint32_t wanted = 0;
+    while (done + slots < count) {
+      const uint32_t missing = missing_[(first + done + slots) & mask_];
+      if (wanted + missing > kAllocMbufs) break;
+      wanted += missing;
+      ++slots;
+    }
+    const auto given =
+        static_cast<uint32_t>(cache.Alloc({fresh.data(), wanted}));
+    held_mbufs_ += given;
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < slots; ++i) {
+      const uint32_t slot = (first + done) & mask_;
+      // From the last one on, so that what is lacking stays in front.
+      while (missing_[slot] != 0 && used < given) {
+        Put(slot, --missing_[slot], *fresh[used++]);
+      }
+      if (missing_[slot] != 0) return done;
+      ++done;
+    }
+  }
+  return done;
+}
+
+Mbuf& RxSlots::TakeChain(uint32_t slot, uint32_t bytes) noexcept {
+  Mbuf** const mbufs = &mbufs_[size_t{slot} * segments_];
+  const ibv_sge* const sges = &sges_[size_t{slot} * segments_];
+  Mbuf& packet = *mbufs[0];
+  uint32_t part = std::min(bytes, sges[0].length);
+  packet.SetLength(part);
+  bytes -= part;
+  uint32_t used = 1;
+  for (; bytes != 0 && used < segments_; ++used) {
+    part = std::min(bytes, sges[used].length);
+    mbufs[used]->SetLength(part);
+    packet.Append(*mbufs[used - 1], *mbufs[used]);
+    bytes -= part;
+  }
+  assert(bytes == 0);
+  missing_[slot] = static_cast<uint8_t>(used);
+  held_mbufs_ -= used;
+  return packet;
+}
+
+}  // namespace weir

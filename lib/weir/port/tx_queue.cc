@@ -1,0 +1,280 @@
+#include "weir/port/tx_queue.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "weir/base/tsc_clock.h"
+#include "weir/net/ethernet.h"
+#include "weir/port/pad_frame.h"
+#include "weir/port/rx_slots.h"
+
+namespace weir {
+namespace {
+
+// Segments of a frame that are asked for at least: what stages put in front of
+// and between the parts of a received frame.
+constexpr uint32_t kMinSegments = 8;
+// As in rx_queue.cc.
+constexpr uint32_t kMaxEmptyPolls = 1000;
+
+// wr_id of a signalled request: up to where its completion counts, in frames
+// and in segments.
+constexpr uint64_t PackId(uint32_t frames, uint32_t segments) noexcept {
+  return uint64_t{frames} << 32 | segments;
+}
+
+uint32_t Segments(const PortContext& context, const MbufPool& pool) {
+  const auto frame_bytes =
+      static_cast<uint32_t>(context.info.mtu_bytes + net::kL2OverheadBytes);
+  const uint32_t wanted = std::max(
+      kMinSegments,
+      SegmentsFor(frame_bytes, pool.chunk_bytes(), pool.headroom_bytes()));
+  return std::min(wanted,
+                  static_cast<uint32_t>(context.device->attributes().max_sge));
+}
+
+}  // namespace
+
+absl::StatusOr<TxQueue> TxQueue::Create(std::shared_ptr<PortContext> context,
+                                        const MbufPool& pool, uint32_t depth) {
+  absl::StatusOr<verbs::CompletionQueue> cq =
+      verbs::CompletionQueue::Create(*context->device, depth);
+  if (!cq.ok()) return cq.status();
+  absl::StatusOr<verbs::QueuePair> qp = verbs::QueuePair::Create(
+      context->domain, *cq, *cq,
+      {.send_depth = depth, .send_segments = Segments(*context, pool)});
+  if (!qp.ok()) return qp.status();
+  for (const ibv_qp_state state : {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
+    const absl::Status ready =
+        qp->ModifyOrStatus(state, context->info.device_port);
+    if (!ready.ok()) return ready;
+  }
+  const uint32_t obtained =
+      std::bit_floor(std::min(depth, qp->obtained().send_depth));
+  return TxQueue(std::move(context), *std::move(cq), *std::move(qp), obtained);
+}
+
+TxQueue::TxQueue(std::shared_ptr<PortContext> context,
+                 verbs::CompletionQueue cq, verbs::QueuePair qp, uint32_t depth)
+    : counters_(std::make_shared<TxCounters>()),
+      work_(std::make_unique<Work>()),
+      depth_(depth),
+      max_list_(std::clamp(depth / 4, 1U, kMaxBurst)),
+      min_frame_bytes_(context->info.is_soft ? 0 : net::kMinFrameBytes),
+      max_frame_bytes_(static_cast<uint32_t>(context->info.mtu_bytes +
+                                             net::kL2OverheadBytes)),
+      max_segments_(std::max(qp.obtained().send_segments, 1U)),
+      backoff_(TscHz()),
+      context_(std::move(context)),
+      shadow_(std::bit_ceil(std::max(2 * depth, kMaxBurst * max_segments_))),
+      cq_(std::move(cq)),
+      qp_(std::move(qp)) {
+  work_->sges.resize(size_t{kMaxBurst} * max_segments_);
+  for (ibv_sge& sge : work_->sges) sge.lkey = context_->region.lkey();
+  for (uint32_t i = 0; i < kMaxBurst; ++i) {
+    work_->requests[i] = {};
+    work_->requests[i].next = &work_->requests[(i + 1) % kMaxBurst];
+    work_->requests[i].opcode = IBV_WR_SEND;
+  }
+}
+
+void TxQueue::Send(Burst& burst, Lcore& lcore) noexcept {
+  if (state_ != State::kSending) [[unlikely]] {
+    if (!Start(lcore)) return;
+  }
+  while (!burst.empty()) {
+    if (posted_ - completed_ == depth_) Reap(lcore);
+    const uint32_t room = depth_ - (posted_ - completed_);
+    const uint32_t count = Build(burst, std::min(room, max_list_), lcore);
+    if (count != 0) {
+      if (!Post(burst, count, lcore)) return;
+    } else if (room == 0 || !DropUnsendable(burst, lcore)) {
+      return;
+    }
+  }
+}
+
+// Writes requests for up to `max` frames from the front, and returns for how
+// many: it stops where there is no room for the segments of the next one, or
+// where that can never be sent.
+uint32_t TxQueue::Build(const Burst& burst, uint32_t max,
+                        Lcore& lcore) noexcept {
+  shadow_position_ = shadow_.end();
+  const uint32_t limit = std::min(max, burst.size());
+  const uint32_t span_bytes = max_frame_bytes_ - min_frame_bytes_;
+  ibv_sge* sge = work_->sges.data();
+  bytes_ = 0;
+  uint32_t count = 0;
+  for (; count < limit; ++count) {
+    Mbuf& frame = burst[count];
+    if (frame.frame_bytes() - min_frame_bytes_ > span_bytes) [[unlikely]] {
+      if (frame.frame_bytes() > max_frame_bytes_ ||
+          !PadFrame(frame, min_frame_bytes_, lcore.cache())) {
+        break;
+      }
+    }
+    const uint32_t segments = frame.segments();
+    if (segments > max_segments_ || segments > shadow_.room()) [[unlikely]] {
+      break;
+    }
+    ibv_send_wr& request = work_->requests[count];
+    request.sg_list = sge;
+    request.num_sge = static_cast<int>(segments);
+    for (Mbuf* segment = &frame; segment != nullptr;
+         segment = segment->next()) {
+      sge->addr = reinterpret_cast<uintptr_t>(segment->data());
+      sge->length = segment->data_bytes();
+      ++sge;
+      shadow_.Push(*segment);
+    }
+    bytes_ += frame.frame_bytes();
+  }
+  return count;
+}
+
+// Posts the `count` frames that Build wrote, with one completion for all.
+// Returns false if the device refused, after Fail.
+bool TxQueue::Post(Burst& burst, uint32_t count, Lcore& lcore) noexcept {
+  ibv_send_wr& last = work_->requests[count - 1];
+  last.wr_id = PackId(posted_ + count, shadow_.end());
+  last.send_flags = IBV_SEND_SIGNALED;
+  ibv_send_wr* const rest = std::exchange(last.next, nullptr);
+  ibv_send_wr* bad = nullptr;
+  const int error = qp_.PostSend(work_->requests[0], &bad);
+  last.next = rest;
+  last.send_flags = 0;
+  if (error != 0) [[unlikely]] {
+    const auto accepted =
+        bad == nullptr ? 0
+                       : static_cast<uint32_t>(bad - work_->requests.data());
+    Refused(burst, accepted, lcore);
+    return false;
+  }
+  shadow_.UseCache(lcore.cache());
+  posted_ += count;
+  burst.ReleaseFront(count);
+  counters_->posts.Add(count);
+  counters_->bytes.Add(bytes_);
+  UpdateLevels();
+  return true;
+}
+
+// After a call that posted only the first `accepted` frames of a list: the next
+// one is dropped, the others stay in the burst, and since no completion was
+// asked for those that were posted, the QP has to start anew.
+void TxQueue::Refused(Burst& burst, uint32_t accepted, Lcore& lcore) noexcept {
+  uint32_t position = shadow_position_;
+  for (uint32_t i = 0; i < accepted; ++i) position += burst[i].segments();
+  shadow_.Withdraw(position);
+  posted_ += accepted;
+  counters_->posts.Add(accepted);
+  burst.ReleaseFront(accepted);
+  Drop(burst, lcore, counters_->refused);
+  Fail(lcore);
+}
+
+// Drops the first frame if it can never be sent; false if it can, once there is
+// room.
+bool TxQueue::DropUnsendable(Burst& burst, Lcore& lcore) noexcept {
+  const Mbuf& frame = burst[0];
+  if (frame.frame_bytes() > max_frame_bytes_) {
+    Drop(burst, lcore, counters_->too_long);
+  } else if (frame.frame_bytes() < min_frame_bytes_) {
+    Drop(burst, lcore, counters_->no_tailroom);
+  } else if (frame.segments() > max_segments_) {
+    Drop(burst, lcore, counters_->too_many_segments);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void TxQueue::Drop(Burst& burst, Lcore& lcore, Counter& reason) noexcept {
+  const std::array<Mbuf*, 1> frame{&burst[0]};
+  burst.ReleaseFront(1);
+  lcore.cache().FreePackets(frame);
+  reason.Add(1);
+}
+
+void TxQueue::Reap(Lcore& lcore) noexcept {
+  if (posted_ == completed_) return;
+  shadow_.UseCache(lcore.cache());
+  if (!TakeCompletions()) [[unlikely]] {
+    Fail(lcore);
+  }
+}
+
+// Polls once and frees what the completions say; false after one that is an
+// error, or if the queue is broken.
+bool TxQueue::TakeCompletions() noexcept {
+  const int count = cq_.Poll(work_->completions);
+  if (count == 0) return true;
+  int good = 0;
+  while (good < count && work_->completions[static_cast<size_t>(good)].status ==
+                             IBV_WC_SUCCESS) {
+    ++good;
+  }
+  if (good > 0) {
+    const uint64_t id = work_->completions[static_cast<size_t>(good - 1)].wr_id;
+    const auto frames = static_cast<uint32_t>(id >> 32);
+    counters_->completions.Add(frames - completed_);
+    completed_ = frames;
+    shadow_.FreeUpTo(static_cast<uint32_t>(id));
+    backoff_.Succeeded();
+    UpdateLevels();
+  }
+  return good == count;
+}
+
+bool TxQueue::Flush(Lcore& lcore) noexcept {
+  Reap(lcore);
+  return posted_ == completed_;
+}
+
+bool TxQueue::Start(Lcore& lcore) noexcept {
+  if (!backoff_.Due(lcore.now_tsc())) return false;
+  for (const ibv_qp_state state :
+       {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
+    if (qp_.Modify(state, context_->info.device_port) != 0) {
+      backoff_.Failed(lcore.now_tsc());
+      return false;
+    }
+  }
+  counters_->recoveries.Add(1);
+  state_ = State::kSending;
+  return true;
+}
+
+// Stops the QP, takes the completions that still come, and gives up the rest:
+// whether those frames were sent cannot be known.
+void TxQueue::Fail(Lcore& lcore) noexcept {
+  const uint8_t port = context_->info.device_port;
+  shadow_.UseCache(lcore.cache());
+  counters_->errors.Add(1);
+  qp_.Modify(IBV_QPS_ERR, port);
+  for (uint32_t i = 0; i < kMaxEmptyPolls && posted_ != completed_; ++i) {
+    TakeCompletions();
+  }
+  qp_.Modify(IBV_QPS_RESET, port);
+  // A device may leave completions of a QP that was reset.
+  while (cq_.Poll(work_->completions) > 0) {
+  }
+  counters_->lost_in_recovery.Add(posted_ - completed_);
+  shadow_.FreeUpTo(shadow_.end());
+  posted_ = 0;
+  completed_ = 0;
+  UpdateLevels();
+  state_ = State::kFailed;
+  backoff_.Failed(lcore.now_tsc());
+}
+
+void TxQueue::UpdateLevels() noexcept {
+  counters_->held_mbufs.Set(shadow_.size());
+  counters_->held_packets.Set(posted_ - completed_);
+}
+
+}  // namespace weir
