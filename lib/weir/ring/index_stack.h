@@ -6,6 +6,15 @@
 // that changes with every operation, which rules out ABA: a pop whose link went
 // stale in between fails its compare-and-swap. The tag has 32 bits; a thread
 // would have to sleep through 2^32 operations between two instructions.
+//
+// Orders: every change of the head is a read-modify-write, so the release of a
+// push heads a release sequence that all later changes continue. Whoever
+// acquires any later head therefore sees what was written before every push
+// that is still on the stack: the link of the top, and what the index stands
+// for. A link read may be newer than the head it goes with, if the index was
+// taken and pushed again in between; then the tag has moved and the swap fails.
+//
+// Progress: lock-free. An operation is repeated only because another succeeded.
 
 #ifndef WEIR_RING_INDEX_STACK_H_
 #define WEIR_RING_INDEX_STACK_H_
@@ -19,6 +28,7 @@
 
 namespace weir {
 
+// Each index is on the stack at most once. Any thread.
 class IndexStack {
  public:
   // An empty stack for indices below `capacity` (at most 2^32 - 1).
@@ -64,6 +74,8 @@ class IndexStack {
   static constexpr uint32_t TagOf(uint64_t head) noexcept {
     return static_cast<uint32_t>(head >> 32);
   }
+
+  static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
   alignas(kCacheLine) std::atomic<uint64_t> head_{Head(kNone, 0)};
   // Set-up only below.
