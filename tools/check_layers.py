@@ -38,7 +38,8 @@ _BESIDE = {
 # prefixes of the paths where it is allowed.
 _SYSTEM_RULES = [
     (r'infiniband/.*',
-     ['lib/weir/verbs/', 'lib/weir/hca/', 'test/', 'bench/']),
+     ['lib/weir/verbs/', 'lib/weir/port/', 'lib/weir/hca/', 'test/',
+      'bench/']),
     (r'hwloc\.h|hwloc/.*', ['lib/weir/topo/']),
     (r'linux/.*',
      ['lib/weir/hca/backend/', 'lib/weir/memory/', 'lib/weir/topo/', 'test/',

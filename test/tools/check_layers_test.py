@@ -73,6 +73,7 @@ class CheckLayersTest(unittest.TestCase):
             self.assertIn('only in', _problem_of(path, include), path)
         for path, include in [
                 ('lib/weir/verbs/device.h', '<infiniband/verbs.h>'),
+                ('lib/weir/port/rx_queue.h', '<infiniband/verbs.h>'),
                 ('lib/weir/topo/topology.cc', '<hwloc.h>'),
                 ('lib/weir/hca/backend/packet.cc', '<linux/if_packet.h>'),
                 ('bench/mbuf/twin.cc', '<rte_mbuf.h>')]:
