@@ -1,0 +1,42 @@
+// Which lcore runs the next pipeline.
+
+#ifndef WEIR_RUNTIME_PLACER_H_
+#define WEIR_RUNTIME_PLACER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "weir/topo/topology.h"
+
+namespace weir {
+
+// Control thread, before Launch.
+class Placer {
+ public:
+  // `allowed` is what the process may use, not empty. With an empty `wanted`,
+  // pipelines get an lcore of their own as long as there are some, those near
+  // their NIC first; of more than two lcores the first is left to the control
+  // thread. Otherwise pipelines go round `wanted`, each one of `allowed`, in
+  // its order.
+  Placer(std::span<const LcoreInfo> allowed, std::span<const uint32_t> wanted);
+
+  // The lcore for the next pipeline, which works for a device on node `near`
+  // (-1 if that does not matter).
+  uint32_t Next(int near);
+
+  // Every lcore that Next may return.
+  const std::vector<LcoreInfo>& lcores() const { return lcores_; }
+
+ private:
+  std::vector<LcoreInfo> lcores_;
+  // Pipelines that each of them has.
+  std::vector<size_t> pipelines_;
+  bool in_order_;
+  size_t next_ = 0;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_RUNTIME_PLACER_H_

@@ -1,0 +1,84 @@
+#include "weir/runtime/runtime.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "weir/base/check.h"
+#include "weir/base/errno_status.h"
+
+namespace weir {
+
+absl::StatusOr<std::unique_ptr<Runtime>> Runtime::Create(Placer placer,
+                                                         MbufPool& pool) {
+  Check(pool.caches() >= placer.lcores().size(),
+        "the mbuf pool has a cache for each lcore");
+  const int done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (done_fd < 0) {
+    return ErrnoStatus(errno, {.object = "runtime",
+                               .call = "eventfd",
+                               .remedy = "raise the limit of open files"});
+  }
+  return std::unique_ptr<Runtime>(
+      new Runtime(std::move(placer), pool, done_fd));
+}
+
+Runtime::~Runtime() {
+  Stop();
+  workers_.clear();
+  close(done_fd_);
+}
+
+uint32_t Runtime::Place(const Placement& placement,
+                        std::unique_ptr<Task> task) {
+  const uint32_t lcore = placer_.Next(placement.near);
+  auto found = std::ranges::find_if(workers_, [lcore](const auto& worker) {
+    return worker->lcore() == lcore;
+  });
+  if (found == workers_.end()) {
+    MbufCache& cache = pool_->cache(static_cast<uint32_t>(workers_.size()));
+    workers_.push_back(std::make_unique<Worker>(lcore, cache, done_fd_));
+    found = workers_.end() - 1;
+  }
+  (*found)->Add(std::move(task));
+  return lcore;
+}
+
+std::vector<Runtime::Load> Runtime::loads() const {
+  std::vector<Load> all;
+  for (const auto& worker : workers_) {
+    all.push_back({worker->lcore(), worker->tasks()});
+  }
+  return all;
+}
+
+absl::Status Runtime::Start() {
+  for (const auto& worker : workers_) {
+    absl::Status started = worker->Start();
+    if (!started.ok()) {
+      Stop();
+      return started;
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool Runtime::done() const {
+  return std::ranges::all_of(workers_,
+                             [](const auto& worker) { return worker->done(); });
+}
+
+void Runtime::Stop() {
+  for (const auto& worker : workers_) worker->RequestStop();
+  for (const auto& worker : workers_) worker->Join();
+}
+
+RuntimeSnapshot Runtime::Snapshot() const {
+  RuntimeSnapshot all;
+  for (const auto& worker : workers_) all.push_back(worker->Snapshot());
+  return all;
+}
+
+}  // namespace weir

@@ -1,0 +1,83 @@
+// Pipelines on lcores: which runs where, start, stop, and a look at all of them
+// from outside. Knows nothing of ports: anything that is Runnable will do.
+
+#ifndef WEIR_RUNTIME_RUNTIME_H_
+#define WEIR_RUNTIME_RUNTIME_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "weir/mbuf/mbuf_pool.h"
+#include "weir/runtime/placer.h"
+#include "weir/runtime/stats.h"
+#include "weir/runtime/task.h"
+#include "weir/runtime/worker.h"
+
+namespace weir {
+
+// Wishes for the place of a pipeline.
+struct Placement {
+  // The NUMA node of its NIC, -1 if that does not matter.
+  int near = -1;
+};
+
+// Stops and joins everything when destroyed. Control thread only.
+class Runtime {
+ public:
+  // Lcores come from `placer`; number i of those in use takes its mbufs from
+  // cache i of `pool`, which must have a cache for each lcore of `placer` and
+  // outlive this. ResourceExhausted if the process has no file descriptor left.
+  static absl::StatusOr<std::unique_ptr<Runtime>> Create(Placer placer,
+                                                         MbufPool& pool);
+
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+  ~Runtime();
+
+  // Places `pipeline` on an lcore and returns which; it runs from Start on.
+  template <Runnable T>
+  uint32_t Launch(const Placement& placement, T pipeline) {
+    return Place(placement, std::make_unique<TaskOf<T>>(std::move(pipeline)));
+  }
+
+  // What was launched where. Any time.
+  struct Load {
+    uint32_t lcore = 0;
+    size_t pipelines = 0;
+  };
+  std::vector<Load> loads() const;
+
+  // Starts the workers. What pinning returns if that fails; then none runs.
+  absl::Status Start();
+
+  // Readable (an eventfd) when a worker has ended: look at done().
+  int done_fd() const noexcept { return done_fd_; }
+  // True when every pipeline has finished, or nothing was launched.
+  bool done() const;
+
+  // Lets each worker drain, for Worker::kDrainMs at most, and waits for all.
+  void Stop();
+
+  // After Start.
+  RuntimeSnapshot Snapshot() const;
+
+ private:
+  Runtime(Placer placer, MbufPool& pool, int done_fd)
+      : placer_(std::move(placer)), pool_(&pool), done_fd_(done_fd) {}
+
+  uint32_t Place(const Placement& placement, std::unique_ptr<Task> task);
+
+  Placer placer_;
+  MbufPool* pool_;
+  int done_fd_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_RUNTIME_RUNTIME_H_

@@ -1,0 +1,37 @@
+// What the control thread reads of lcores and their pipelines while they run.
+
+#ifndef WEIR_RUNTIME_STATS_H_
+#define WEIR_RUNTIME_STATS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "weir/pipeline/stage_stats.h"
+
+namespace weir {
+
+// One lcore at one moment.
+struct LcoreSnapshot {
+  uint32_t lcore = 0;
+  // Rounds over all pipelines of the lcore, and those that moved packets.
+  uint64_t polls = 0;
+  uint64_t busy_polls = 0;
+  // Packets moved, and TSC ticks of the rounds that moved them.
+  uint64_t packets = 0;
+  uint64_t busy_tsc = 0;
+  std::vector<PipelineSnapshot> pipelines;
+
+  // TSC ticks a packet, everything included; 0 before the first packet.
+  double tsc_per_packet() const {
+    return packets == 0
+               ? 0
+               : static_cast<double>(busy_tsc) / static_cast<double>(packets);
+  }
+};
+
+// All lcores, in the order of their first Launch.
+using RuntimeSnapshot = std::vector<LcoreSnapshot>;
+
+}  // namespace weir
+
+#endif  // WEIR_RUNTIME_STATS_H_

@@ -1,0 +1,120 @@
+#include "weir/runtime/worker.h"
+
+#include <sched.h>
+#include <sys/eventfd.h>
+
+#include <utility>
+
+#include "weir/base/cpu_relax.h"
+#include "weir/base/tsc_clock.h"
+#include "weir/topo/pin.h"
+
+namespace weir {
+namespace {
+
+// Empty rounds before the loop relaxes (a packet is most likely to follow
+// soon), and before it yields (about 20 us later).
+constexpr uint32_t kRelaxAfter = 64;
+constexpr uint32_t kYieldAfter = 1024;
+// Empty rounds between two looks for the end of the input, which may cost a
+// call into the device.
+constexpr uint32_t kFinishEvery = 256;
+constexpr uint64_t kMsPerSecond = 1000;
+
+}  // namespace
+
+absl::Status Worker::Start() {
+  std::promise<absl::Status> ready;
+  std::future<absl::Status> answer = ready.get_future();
+  thread_ = std::jthread(
+      [this](const std::stop_token& stop, std::promise<absl::Status> promise) {
+        Run(stop, std::move(promise));
+      },
+      std::move(ready));
+  absl::Status started = answer.get();
+  if (!started.ok()) Join();
+  return started;
+}
+
+void Worker::Join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+LcoreSnapshot Worker::Snapshot() const {
+  LcoreSnapshot all;
+  all.lcore = lcore_.id();
+  all.polls = polls_.value();
+  all.busy_polls = busy_polls_.value();
+  all.packets = packets_.value();
+  all.busy_tsc = busy_tsc_.value();
+  for (const auto& task : tasks_) all.pipelines.push_back(task->Snapshot());
+  return all;
+}
+
+void Worker::Run(const std::stop_token& stop,
+                 std::promise<absl::Status> ready) {
+  absl::Status pinned = PinThisThread(lcore_.id());
+  const bool ok = pinned.ok();
+  if (ok) {
+    for (auto& task : tasks_) {
+      task = task->MoveHere();
+      active_.push_back(task.get());
+    }
+  }
+  ready.set_value(std::move(pinned));
+  if (ok) {
+    PollUntil(stop);
+    DrainAll();
+  }
+  done_.Set(1);
+  eventfd_write(done_fd_, 1);
+}
+
+void Worker::PollUntil(const std::stop_token& stop) noexcept {
+  lcore_.UpdateClock();
+  while (!active_.empty() && !stop.stop_requested()) PollOnce();
+}
+
+void Worker::PollOnce() noexcept {
+  const uint64_t begin_tsc = lcore_.now_tsc();
+  uint32_t moved = 0;
+  for (Task* task : active_) moved += task->Poll(lcore_);
+  lcore_.UpdateClock();
+  polls_.Add(1);
+  if (moved == 0) {
+    Idle();
+    return;
+  }
+  idle_polls_ = 0;
+  busy_polls_.Add(1);
+  packets_.Add(moved);
+  busy_tsc_.Add(lcore_.now_tsc() - begin_tsc);
+}
+
+void Worker::Idle() noexcept {
+  ++idle_polls_;
+  if (idle_polls_ % kFinishEvery == 0) {
+    std::erase_if(active_, [this](Task* task) { return task->Finish(lcore_); });
+  }
+  if (idle_polls_ >= kYieldAfter) {
+    sched_yield();
+    lcore_.UpdateClock();
+  } else if (idle_polls_ >= kRelaxAfter) {
+    CpuRelax();
+  }
+}
+
+void Worker::DrainAll() noexcept {
+  lcore_.UpdateClock();
+  const uint64_t deadline_tsc =
+      lcore_.now_tsc() + TscHz() / kMsPerSecond * kDrainMs;
+  while (!active_.empty() && lcore_.now_tsc() < deadline_tsc) {
+    std::erase_if(active_, [this](Task* task) { return task->Drain(lcore_); });
+    if (!active_.empty()) sched_yield();
+    lcore_.UpdateClock();
+  }
+  for (Task* task : active_) task->Abandon();
+  active_.clear();
+}
+
+}  // namespace weir

@@ -1,0 +1,87 @@
+// The poll loop of one lcore: a pinned thread and its pipelines.
+
+#ifndef WEIR_RUNTIME_WORKER_H_
+#define WEIR_RUNTIME_WORKER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "weir/base/cache_line.h"
+#include "weir/base/counter.h"
+#include "weir/mbuf/mbuf_pool.h"
+#include "weir/pipeline/lcore.h"
+#include "weir/runtime/stats.h"
+#include "weir/runtime/task.h"
+
+namespace weir {
+
+// Runs its tasks until each has finished or a stop is asked for; then drains
+// them, for kDrainMs at most. When nothing moves it first spins, then gives the
+// core to whoever wants it. Control thread only, save where noted.
+class alignas(kCacheLine) Worker {
+ public:
+  // How long a stopping worker waits for outlets to empty.
+  static constexpr uint64_t kDrainMs = 500;
+
+  // For lcore `lcore`, whose mbufs come from `cache`. Adds 1 to the eventfd
+  // `done_fd` when the thread is through. Both must outlive this.
+  Worker(uint32_t lcore, MbufCache& cache, int done_fd) noexcept
+      : lcore_(lcore, cache), done_fd_(done_fd) {}
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  ~Worker() = default;
+
+  uint32_t lcore() const noexcept { return lcore_.id(); }
+
+  size_t tasks() const noexcept { return tasks_.size(); }
+
+  // Before Start.
+  void Add(std::unique_ptr<Task> task) { tasks_.push_back(std::move(task)); }
+
+  // Starts the thread, pins it and moves the tasks to memory of its own. What
+  // pinning returns if that fails; the thread is then gone.
+  absl::Status Start();
+
+  // Asks the thread to drain and end, and returns at once.
+  void RequestStop() { thread_.request_stop(); }
+  // Waits for the thread's end.
+  void Join();
+
+  // True when the thread is through. Any thread.
+  bool done() const noexcept { return done_.value() != 0; }
+
+  // Any thread, not before Start has returned.
+  LcoreSnapshot Snapshot() const;
+
+ private:
+  void Run(const std::stop_token& stop, std::promise<absl::Status> ready);
+  void PollUntil(const std::stop_token& stop) noexcept;
+  void PollOnce() noexcept;
+  void Idle() noexcept;
+  void DrainAll() noexcept;
+
+  // Tasks that are not finished.
+  std::vector<Task*> active_;
+  Lcore lcore_;
+  // Rounds since the last one that moved a packet.
+  uint32_t idle_polls_ = 0;
+  Counter polls_;
+  Counter busy_polls_;
+  Counter packets_;
+  Counter busy_tsc_;
+  // Set-up only below.
+  Counter done_;
+  std::vector<std::unique_ptr<Task>> tasks_;
+  int done_fd_;
+  std::jthread thread_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_RUNTIME_WORKER_H_
