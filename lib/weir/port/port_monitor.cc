@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "weir/verbs/soft_hca.h"
@@ -10,9 +9,7 @@
 namespace weir {
 
 bool PortMonitor::finished() const {
-  const std::optional<verbs::SoftDeviceInfo> info =
-      verbs::QuerySoftDevice(device_->context());
-  return info && info->finished;
+  return verbs::IsSoftDeviceFinished(device_->context());
 }
 
 std::vector<QueueStats> PortMonitor::queues() const {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/net/ethernet.h"
+#include "weir/verbs/soft_hca.h"
 
 namespace weir {
 namespace {
@@ -106,6 +107,10 @@ void RxQueue::Receive(Burst& burst, Lcore& lcore) noexcept {
   } else if (slots_.depth() - (posted_ - completed_) >= refill_) {
     Refill(lcore);
   }
+}
+
+bool RxQueue::finished() const noexcept {
+  return verbs::IsSoftDeviceFinished(context_->device->context());
 }
 
 // Gives the device as many receives as the pool has mbufs for and lets it

@@ -4,8 +4,6 @@
 #ifndef WEIR_PORT_RX_QUEUE_H_
 #define WEIR_PORT_RX_QUEUE_H_
 
-#include <infiniband/verbs.h>
-
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -39,6 +37,11 @@ class RxQueue {
 
   // Appends up to kDefaultBurst frames to an empty burst. Owner lcore only.
   void Receive(Burst& burst, Lcore& lcore) noexcept;
+
+  // True once no frame will ever come again: of a capture that was read, with
+  // all of it completed (Receive may still have the last of them to give). A
+  // real device never says so. Any thread.
+  bool finished() const noexcept;
 
   // What it counts. Any thread.
   const std::shared_ptr<RxCounters>& counters() const noexcept {

@@ -4,8 +4,6 @@
 #ifndef WEIR_PORT_TX_QUEUE_H_
 #define WEIR_PORT_TX_QUEUE_H_
 
-#include <infiniband/verbs.h>
-
 #include <array>
 #include <cstdint>
 #include <memory>

@@ -47,8 +47,13 @@ std::optional<SoftDeviceInfo> QuerySoftDevice(ibv_context* context) {
   result.numa_node = info.numa_node;
   std::copy(std::begin(info.mac), std::end(info.mac),
             result.mac.octets.begin());
-  result.finished = info.finished != 0;
   return result;
+}
+
+bool IsSoftDeviceFinished(ibv_context* context) noexcept {
+  weir_hca_info info{};
+  return weir_hca_query != nullptr && weir_hca_query(context, &info) == 0 &&
+         info.finished != 0;
 }
 
 std::vector<std::pair<std::string, uint64_t>> SoftDeviceCounters(

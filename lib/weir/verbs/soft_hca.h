@@ -28,8 +28,6 @@ struct SoftDeviceInfo {
   // -1 if unknown.
   int numa_node = -1;
   net::MacAddress mac{};
-  // No frame will ever arrive again.
-  bool finished = false;
 };
 
 // Whether this program contains, or was started with, the software HCA. Any
@@ -44,6 +42,9 @@ absl::StatusOr<std::string> AddSoftDevice(absl::string_view key);
 
 // Nothing if `context` is not of a soft device. Any thread.
 std::optional<SoftDeviceInfo> QuerySoftDevice(ibv_context* context);
+
+// True for a soft device at which no frame will ever arrive again. Any thread.
+bool IsSoftDeviceFinished(ibv_context* context) noexcept;
 
 // Name and value of every counter of a soft device. Any thread.
 std::vector<std::pair<std::string, uint64_t>> SoftDeviceCounters(
