@@ -1,0 +1,14 @@
+#include "weir/hca/abi/real_library.h"
+
+#include <dlfcn.h>
+
+namespace weir::hca {
+
+void* FindRealFunction(const char* name, const char* version) noexcept {
+  // Neither RTLD_NEXT, which finds nothing in a program that does not link
+  // libibverbs, nor our own soname, which would find ourselves.
+  static void* const library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
+  return library == nullptr ? nullptr : dlvsym(library, name, version);
+}
+
+}  // namespace weir::hca

@@ -1,0 +1,49 @@
+// Events about a context that no work request asked for: a completion queue
+// that overran, a queue pair that failed by itself.
+
+#ifndef WEIR_HCA_ASYNC_EVENTS_H_
+#define WEIR_HCA_ASYNC_EVENTS_H_
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+
+#include "weir/base/spin_lock.h"
+
+namespace weir::hca {
+
+// The events of one context, behind a file descriptor that is readable while
+// there are some.
+class AsyncEvents {
+ public:
+  // Opens the descriptor; fd() is -1 and errno set if that failed.
+  AsyncEvents();
+  AsyncEvents(const AsyncEvents&) = delete;
+  AsyncEvents& operator=(const AsyncEvents&) = delete;
+  ~AsyncEvents();
+
+  int fd() const noexcept { return fd_; }
+
+  // Appends an event. Any thread.
+  void Raise(const ibv_async_event& event) noexcept;
+
+  // ibv_get_async_event: waits unless the descriptor is non-blocking. Returns
+  // 0, or -1 and errno. Any thread.
+  int Take(ibv_async_event& event);
+
+  // Forgets the events about an object that goes; returns how many were taken,
+  // all of which the program has to acknowledge. Any thread.
+  uint32_t Drop(const void* object);
+
+ private:
+  int fd_;
+  SpinLock lock_;
+  std::deque<ibv_async_event> events_;
+  std::map<const void*, uint32_t> taken_;
+};
+
+}  // namespace weir::hca
+
+#endif  // WEIR_HCA_ASYNC_EVENTS_H_

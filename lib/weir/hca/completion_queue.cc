@@ -1,0 +1,169 @@
+#include "weir/hca/completion_queue.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <span>
+
+#include "weir/hca/comp_channel.h"
+#include "weir/hca/port.h"
+#include "weir/hca/queue_pair.h"
+
+namespace weir::hca {
+
+CompletionQueue::CompletionQueue(const Options& options, Port& port,
+                                 AsyncEvents& events)
+    : mask_(std::bit_ceil(options.entries) - 1),
+      ring_(mask_ + size_t{1}),
+      port_(port),
+      events_(events),
+      channel_(options.channel) {
+  context = options.context;
+  channel = options.channel;
+  cq_context = options.cq_context;
+  cqe = static_cast<int>(mask_ + 1);
+  pthread_mutex_init(&mutex, nullptr);
+  pthread_cond_init(&cond, nullptr);
+  if (channel_ != nullptr) channel_->Attach();
+}
+
+CompletionQueue::~CompletionQueue() {
+  port_.Disarm(*this);
+  const uint32_t taken = channel_ != nullptr ? channel_->Drop(this) : 0;
+  const uint32_t async_taken = events_.Drop(this);
+  pthread_mutex_lock(&mutex);
+  while (comp_events_completed != taken ||
+         async_events_completed != async_taken) {
+    pthread_cond_wait(&cond, &mutex);
+  }
+  pthread_mutex_unlock(&mutex);
+  if (channel_ != nullptr) channel_->Detach();
+  pthread_cond_destroy(&cond);
+  pthread_mutex_destroy(&mutex);
+}
+
+int CompletionQueue::Poll(int max, ibv_wc* out) noexcept {
+  if (port_.HasBacklog()) [[unlikely]] {
+    port_.RetrySends();
+  }
+  std::unique_lock hold(lock_);
+  int got = Drain(max, out);
+  if (got < max && receivers_ > 0) {
+    const std::span<ibv_wc> room(out + got, static_cast<size_t>(max - got));
+    Port::DirectResult direct = port_.ReceiveDirect(*this, room);
+    got += direct.completions;
+    if (direct.failed != nullptr) {
+      hold.unlock();
+      port_.FailSends({&direct.failed, 1});
+    } else if (!direct.done) {
+      hold.unlock();
+      port_.Distribute(room.size());
+      hold.lock();
+      got += Drain(max - got, out + got);
+    }
+  }
+  return got == 0 && failed_ ? -1 : got;
+}
+
+int CompletionQueue::Drain(int max, ibv_wc* out) noexcept {
+  int got = 0;
+  while (got < max && head_ != tail_) {
+    const Completion& from = ring_[head_++ & mask_];
+    ibv_wc& to = out[got++];
+    to.wr_id = from.wr_id;
+    to.status = from.status;
+    to.opcode = from.opcode;
+    to.vendor_err = 0;
+    to.byte_len = from.byte_len;
+    to.qp_num = from.qp->qp_num;
+    to.wc_flags = 0;
+    if (from.opcode == IBV_WC_RECV) {
+      from.qp->receives().Retire(from.done);
+    } else {
+      from.qp->sends().Retire(from.done);
+    }
+  }
+  return got;
+}
+
+void CompletionQueue::Push(const Completion& completion) noexcept {
+  if (failed_) return;
+  if (tail_ - head_ > mask_) {
+    failed_ = true;
+    ibv_async_event event{};
+    event.element.cq = this;
+    event.event_type = IBV_EVENT_CQ_ERR;
+    events_.Raise(event);
+  } else {
+    ring_[tail_++ & mask_] = completion;
+  }
+  FireIfArmedLocked();
+}
+
+void CompletionQueue::Forget(const QueuePair* qp) {
+  uint32_t kept = head_;
+  for (uint32_t i = head_; i != tail_; ++i) {
+    const Completion completion = ring_[i & mask_];
+    if (completion.qp != qp) ring_[kept++ & mask_] = completion;
+  }
+  tail_ = kept;
+}
+
+void CompletionQueue::FireIfArmed() noexcept {
+  const std::lock_guard hold(lock_);
+  FireIfArmedLocked();
+}
+
+void CompletionQueue::FireIfArmedLocked() noexcept {
+  if (!armed_) return;
+  armed_ = false;
+  channel_->Fire(this);
+}
+
+void CompletionQueue::WatchBacklog() noexcept {
+  const std::lock_guard hold(lock_);
+  if (armed_) channel_->WatchBacklog();
+}
+
+void CompletionQueue::AddReceiver() {
+  bool sleeps = false;
+  {
+    const std::lock_guard hold(lock_);
+    ++receivers_;
+    sleeps = armed_;
+  }
+  // Armed before there was anything to receive with.
+  if (sleeps) port_.Arm(*this, *channel_, Port::Wake::kOnFrames);
+}
+
+int CompletionQueue::Arm() {
+  if (channel_ == nullptr) return 0;
+  Port::Wake wake = Port::Wake::kOnBacklog;
+  {
+    const std::lock_guard hold(lock_);
+    armed_ = true;
+    // A completion that slipped in after the last poll must not be slept over.
+    if (head_ != tail_ || failed_) FireIfArmedLocked();
+    if (!armed_) return 0;
+    if (receivers_ > 0) wake = Port::Wake::kOnFrames;
+  }
+  port_.Arm(*this, *channel_, wake);
+  return 0;
+}
+
+int CompletionQueue::Resize(uint32_t entries) {
+  const uint32_t mask = std::bit_ceil(entries) - 1;
+  std::vector<Completion> ring(mask + size_t{1});
+  const std::lock_guard hold(lock_);
+  if (tail_ - head_ > mask + 1) return EINVAL;
+  uint32_t moved = 0;
+  for (uint32_t i = head_; i != tail_; ++i) ring[moved++] = ring_[i & mask_];
+  head_ = 0;
+  tail_ = moved;
+  mask_ = mask;
+  ring_ = std::move(ring);
+  cqe = static_cast<int>(mask + 1);
+  return 0;
+}
+
+}  // namespace weir::hca

@@ -1,0 +1,94 @@
+// An open soft device as the program sees it: the table of functions that
+// <infiniband/verbs.h> calls through, and the life of all objects.
+
+#ifndef WEIR_HCA_CONTEXT_H_
+#define WEIR_HCA_CONTEXT_H_
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "weir/hca/async_events.h"
+#include "weir/hca/comp_channel.h"
+#include "weir/hca/completion_queue.h"
+#include "weir/hca/device.h"
+#include "weir/hca/memory_region.h"
+#include "weir/hca/port.h"
+#include "weir/hca/public_object.h"
+#include "weir/hca/queue_pair.h"
+
+namespace weir::hca {
+
+// Creating calls return null and set errno, the others return errno values, as
+// the verbs of the same names do. Any thread.
+class Context : public PublicObject<verbs_context> {
+ public:
+  // Null and errno if the device cannot be opened.
+  static Context* Open(Device& device);
+
+  // The context around the public part of a soft device's one.
+  static Context& Of(ibv_context* context) noexcept {
+    auto* bytes = reinterpret_cast<std::byte*>(context);
+    return *static_cast<Context*>(reinterpret_cast<verbs_context*>(
+        bytes - offsetof(verbs_context, context)));
+  }
+
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  // Lives on while objects of it do: programs leak them.
+  int Close();
+
+  ibv_pd* AllocPd();
+  int DeallocPd(ibv_pd* pd);
+
+  ibv_mr* RegisterMr(ibv_pd* pd, const MrView& range, unsigned access);
+  int DeregisterMr(ibv_mr* mr);
+
+  ibv_comp_channel* CreateChannel();
+  int DestroyChannel(ibv_comp_channel* channel);
+
+  ibv_cq* CreateCq(int entries, void* cq_context, ibv_comp_channel* channel,
+                   int vector);
+  int ResizeCq(ibv_cq* cq, int entries);
+  int DestroyCq(ibv_cq* cq);
+
+  ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr& attr);
+  int DestroyQp(ibv_qp* qp);
+
+  ibv_flow* CreateFlow(ibv_qp* qp, const ibv_flow_attr& attr);
+  int DestroyFlow(ibv_flow* flow);
+  // `gid` is zero but for a multicast MAC in its last six bytes.
+  int AttachMulticast(ibv_qp* qp, const union ibv_gid& gid, uint16_t lid);
+  int DetachMulticast(ibv_qp* qp, const union ibv_gid& gid, uint16_t lid);
+
+  Device& device() noexcept { return device_; }
+  Port& port() noexcept { return *port_; }
+  AsyncEvents& events() noexcept { return events_; }
+
+ private:
+  Context(Device& device, std::shared_ptr<Port> port);
+  ~Context();
+
+  void FillOperations();
+  // Deletes the context when it is closed and its last object is gone.
+  void Unref();
+
+  Device& device_;
+  // Kept for leaked objects after the device has closed it.
+  std::shared_ptr<Port> port_;
+  AsyncEvents events_;
+  MrTable regions_;
+  // The open context itself and its objects.
+  std::atomic<size_t> references_ = 1;
+  std::atomic<uint32_t> pds_ = 0;
+  std::atomic<uint32_t> cqs_ = 0;
+  std::atomic<uint32_t> qps_ = 0;
+};
+
+}  // namespace weir::hca
+
+#endif  // WEIR_HCA_CONTEXT_H_

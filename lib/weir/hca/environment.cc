@@ -1,0 +1,60 @@
+#include "weir/hca/environment.h"
+
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace weir::hca {
+namespace {
+
+bool IsEthernetAndUp(int socket_fd, const char* netdev) {
+  ifreq request{};
+  std::strncpy(request.ifr_name, netdev, IFNAMSIZ - 1);
+  if (ioctl(socket_fd, SIOCGIFFLAGS, &request) != 0 ||
+      (request.ifr_flags & IFF_UP) == 0) {
+    return false;
+  }
+  return ioctl(socket_fd, SIOCGIFHWADDR, &request) == 0 &&
+         request.ifr_hwaddr.sa_family == ARPHRD_ETHER;
+}
+
+}  // namespace
+
+std::vector<NamedKey> SplitDeviceList(absl::string_view text) {
+  std::vector<NamedKey> devices;
+  for (const absl::string_view part : absl::StrSplit(text, ';')) {
+    const absl::string_view entry = absl::StripAsciiWhitespace(part);
+    if (entry.empty()) continue;
+    // A "=" in front of the first ":" ends a name; others are of options.
+    const size_t equals = entry.find('=');
+    const bool named = equals < entry.find(':');
+    devices.push_back(
+        {.name = std::string(named ? entry.substr(0, equals) : ""),
+         .key = std::string(named ? entry.substr(equals + 1) : entry)});
+  }
+  return devices;
+}
+
+std::vector<NamedKey> DefaultDevices() {
+  std::vector<NamedKey> devices = {{.name = "weir_null0", .key = "null:"}};
+  const int socket_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  struct if_nameindex* const all = if_nameindex();
+  for (auto* each = all; each != nullptr && each->if_name != nullptr; ++each) {
+    if (!IsEthernetAndUp(socket_fd, each->if_name)) continue;
+    devices.push_back({.name = absl::StrCat("weir_", each->if_name),
+                       .key = absl::StrCat("packet:", each->if_name)});
+  }
+  if (all != nullptr) if_freenameindex(all);
+  if (socket_fd >= 0) close(socket_fd);
+  return devices;
+}
+
+}  // namespace weir::hca

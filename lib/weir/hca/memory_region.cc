@@ -1,0 +1,116 @@
+#include "weir/hca/memory_region.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <mutex>
+
+#include "weir/hca/limits.h"
+
+namespace weir::hca {
+namespace {
+
+constexpr unsigned kRemoteWrites =
+    IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+constexpr unsigned kKnownAccess = IBV_ACCESS_LOCAL_WRITE | kRemoteWrites |
+                                  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND |
+                                  IBV_ACCESS_HUGETLB;
+constexpr unsigned kOptionalAccess = IBV_ACCESS_OPTIONAL_RANGE;
+
+bool IsMapped(std::byte* address, size_t bytes) {
+  const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const size_t lead = std::bit_cast<uintptr_t>(address) & (page - 1);
+  // MS_ASYNC does nothing since Linux 2.6.19 but tell whether all is mapped.
+  return msync(address - lead, bytes + lead, MS_ASYNC) == 0;
+}
+
+int CheckRegistration(const MrView& range, unsigned access) {
+  const uintptr_t begin = std::bit_cast<uintptr_t>(range.address);
+  if (range.length_bytes == 0 || begin + range.length_bytes < begin ||
+      range.iova + range.length_bytes < range.iova) {
+    return EINVAL;
+  }
+  if ((access & ~(kKnownAccess | kOptionalAccess)) != 0) return EINVAL;
+  if ((access & kRemoteWrites) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) {
+    return EINVAL;
+  }
+  return IsMapped(range.address, range.length_bytes) ? 0 : EFAULT;
+}
+
+// The slot is above the tag, as in the keys of real devices; slot 0 starts at
+// 1 so that no key is 0.
+constexpr unsigned kTagBits = 8;
+
+size_t SlotOf(uint32_t lkey) { return (lkey >> kTagBits) - 1; }
+
+}  // namespace
+
+MrTable::~MrTable() {
+  for (MemoryRegion* region : slots_) {
+    if (region != nullptr) Deregister(region);
+  }
+}
+
+MemoryRegion* MrTable::Register(ibv_pd* pd, const MrView& range,
+                                unsigned access) {
+  errno = CheckRegistration(range, access);
+  if (errno != 0) return nullptr;
+  const uintptr_t address = std::bit_cast<uintptr_t>(range.address);
+  if (!pinned_.Pin(address, range.length_bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  auto* region = new MemoryRegion;
+  region->context = pd->context;
+  region->pd = pd;
+  region->addr = range.address;
+  region->length = range.length_bytes;
+  region->iova = range.iova;
+  region->writable = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+
+  const std::lock_guard hold(lock_);
+  if (free_slots_.empty() && slots_.size() == kMaxMr) {
+    pinned_.Unpin(address, range.length_bytes);
+    delete region;
+    errno = ENOMEM;
+    return nullptr;
+  }
+  if (free_slots_.empty()) {
+    free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
+    slots_.push_back(nullptr);
+  }
+  const uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  slots_[slot] = region;
+  region->handle = slot;
+  region->lkey = region->rkey = ((slot + 1) << kTagBits) | ++tag_;
+  return region;
+}
+
+void MrTable::Deregister(MemoryRegion* region) {
+  {
+    const std::lock_guard hold(lock_);
+    slots_[region->handle] = nullptr;
+    free_slots_.push_back(region->handle);
+    ++generation_;
+  }
+  pinned_.Unpin(std::bit_cast<uintptr_t>(region->addr), region->length);
+  delete region;
+}
+
+MrView MrTable::Find(uint32_t lkey, const ibv_pd* pd, bool write) {
+  const std::lock_guard hold(lock_);
+  const size_t slot = SlotOf(lkey);
+  if (slot >= slots_.size() || slots_[slot] == nullptr) return {};
+  const MemoryRegion& region = *slots_[slot];
+  if (region.lkey != lkey || region.pd != pd || (write && !region.writable)) {
+    return {};
+  }
+  return {.lkey = lkey,
+          .iova = region.iova,
+          .length_bytes = region.length,
+          .address = static_cast<std::byte*>(region.addr)};
+}
+
+}  // namespace weir::hca

@@ -1,0 +1,322 @@
+#include "weir/hca/port.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "weir/hca/comp_channel.h"
+#include "weir/hca/completion_queue.h"
+#include "weir/hca/limits.h"
+#include "weir/hca/queue_pair.h"
+#include "weir/net/ethernet.h"
+
+namespace weir::hca {
+
+Port::Port(std::unique_ptr<Backend> backend, const net::MacAddress& mac)
+    : flow_control_(backend->info().flow_control),
+      max_frame_bytes_(backend->info().mtu_bytes +
+                       static_cast<uint32_t>(net::kL2OverheadBytes)),
+      backend_(std::move(backend)),
+      info_(backend_->info()),
+      mac_(info_.mac == net::MacAddress{} ? mac : info_.mac) {}
+
+void Port::Close() {
+  const std::lock_guard hold_receive(receive_lock_);
+  const std::lock_guard hold_send(send_lock_);
+  backend_.reset();
+}
+
+bool Port::finished() {
+  const std::lock_guard hold(receive_lock_);
+  return backend_ == nullptr || backend_->finished();
+}
+
+std::string Port::TakeWarning() {
+  const std::lock_guard hold(receive_lock_);
+  return backend_ == nullptr ? std::string() : backend_->TakeWarning();
+}
+
+bool Port::ReadCounter(size_t index, absl::string_view& name, uint64_t& value) {
+  struct Named {
+    absl::string_view name;
+    const Counter& counter;
+  };
+  const Named own[] = {
+      {"rx_frames", received_.frames},
+      {"rx_bytes", received_.bytes},
+      {"rx_delivered", received_.delivered},
+      {"unmatched", received_.unmatched},
+      {"out_of_buffer", received_.out_of_buffer},
+      {"rx_oversize", received_.oversize},
+      {"rx_not_ready", received_.not_ready},
+      {"rx_errors", received_.errors},
+      {"tx_frames", sent_.frames},
+      {"tx_bytes", sent_.bytes},
+      {"tx_dropped", sent_.dropped},
+  };
+  if (index < std::size(own)) {
+    name = own[index].name;
+    value = own[index].counter.value();
+    return true;
+  }
+  const std::lock_guard hold(receive_lock_);
+  if (backend_ == nullptr) return false;
+  const auto counters = backend_->counters();
+  if (index - std::size(own) >= counters.size()) return false;
+  name = counters[index - std::size(own)].name;
+  value = counters[index - std::size(own)].value.value();
+  return true;
+}
+
+void Port::AddQueuePair(QueuePair* qp) {
+  const std::lock_guard hold(list_lock_);
+  queue_pairs_.push_back(qp);
+}
+
+void Port::RemoveQueuePair(QueuePair* qp) {
+  {
+    const std::lock_guard hold(receive_lock_);
+    steering_.RemoveAll(qp);
+  }
+  const std::lock_guard hold(list_lock_);
+  std::erase(queue_pairs_, qp);
+}
+
+void Port::AddFlow(const FlowRule& rule, QueuePair* qp) {
+  const std::lock_guard hold(receive_lock_);
+  steering_.Add(rule, qp);
+}
+
+bool Port::RemoveFlow(const FlowRule& rule, QueuePair* qp) {
+  const std::lock_guard hold(receive_lock_);
+  return steering_.Remove(rule, qp);
+}
+
+void Port::RemoveFlowsOf(const ibv_context* context) {
+  const std::lock_guard hold(receive_lock_);
+  const std::lock_guard hold_list(list_lock_);
+  for (const QueuePair* qp : queue_pairs_) {
+    if (qp->context == context) steering_.RemoveAll(qp);
+  }
+}
+
+bool Port::HasFlows(const QueuePair* qp) {
+  const std::lock_guard hold(receive_lock_);
+  return steering_.LeadsTo(qp);
+}
+
+void Port::Quiesce() {
+  { const std::lock_guard hold(receive_lock_); }
+  { const std::lock_guard hold(send_lock_); }
+}
+
+void Port::CountUnsent(uint32_t frames) {
+  const std::lock_guard hold(send_lock_);
+  sent_.dropped.Add(frames);
+}
+
+Port::DirectResult Port::ReceiveDirect(CompletionQueue& cq,
+                                       std::span<ibv_wc> room) noexcept {
+  const std::unique_lock hold(receive_lock_, std::try_to_lock);
+  if (!hold.owns_lock()) return {};
+  QueuePair* const qp = steering_.sole_target();
+  if (qp == nullptr || &qp->receive_cq() != &cq || backend_ == nullptr) {
+    return {.done = false};
+  }
+  ReceiveQueue& queue = qp->receives();
+  const std::lock_guard hold_queue(queue.lock());
+  const size_t want = std::min<size_t>(room.size(), queue.waiting());
+  if (!queue.works() || (want == 0 && !flow_control_)) return {.done = false};
+  if (want == 0) return {};
+
+  const std::span<const RxFrame> frames = backend_->Receive(want);
+  if (frames.empty()) return {};
+  queue.RefreshRegions();
+  DirectResult result;
+  const uint32_t qp_num = qp->qp_num;
+  ibv_wc* to = room.data();
+  uint64_t bytes = 0;
+  size_t oversize = 0;
+  size_t used = 0;
+  while (used < frames.size()) {
+    const RxFrame& frame = frames[used++];
+    bytes += frame.length_bytes;
+    if (frame.length_bytes > max_frame_bytes_) [[unlikely]] {
+      ++oversize;
+      continue;
+    }
+    to->status = queue.Fill(frame, to->wr_id);
+    to->opcode = IBV_WC_RECV;
+    to->vendor_err = 0;
+    to->byte_len = frame.length_bytes;
+    to->qp_num = qp_num;
+    to->wc_flags = 0;
+    const bool good = to->status == IBV_WC_SUCCESS;
+    ++to;
+    if (!good) [[unlikely]] {
+      queue.FailLocked();
+      result.failed = qp;
+      break;
+    }
+  }
+  backend_->Consume(used);
+  result.completions = static_cast<int>(to - room.data());
+  queue.Retire(static_cast<uint32_t>(result.completions));
+  const size_t errors = result.failed == nullptr ? 0 : 1;
+  received_.frames.Add(used);
+  received_.bytes.Add(bytes);
+  received_.delivered.Add(static_cast<size_t>(result.completions) - errors);
+  received_.oversize.Add(oversize);
+  received_.errors.Add(errors);
+  return result;
+}
+
+void Port::Distribute(size_t max) noexcept {
+  std::vector<QueuePair*> failed;
+  {
+    const std::unique_lock hold(receive_lock_, std::try_to_lock);
+    if (!hold.owns_lock() || backend_ == nullptr) return;
+    const std::span<const RxFrame> frames =
+        backend_->Receive(std::min(max, kBurstFrames));
+    size_t used = 0;
+    uint64_t bytes = 0;
+    for (const RxFrame& frame : frames) {
+      if (DistributeFrame(frame, failed) == Outcome::kHeld) break;
+      ++used;
+      bytes += frame.length_bytes;
+    }
+    backend_->Consume(used);
+    received_.frames.Add(used);
+    received_.bytes.Add(bytes);
+  }
+  FailSends(failed);
+}
+
+Port::Outcome Port::DistributeFrame(const RxFrame& frame,
+                                    std::vector<QueuePair*>& failed) noexcept {
+  if (frame.length_bytes > max_frame_bytes_) {
+    received_.oversize.Add(1);
+    return Outcome::kConsumed;
+  }
+  steering_.Find({frame.data, frame.length_bytes}, targets_);
+  if (targets_.empty()) {
+    received_.unmatched.Add(1);
+    return Outcome::kConsumed;
+  }
+  if (flow_control_ && MustWait()) return Outcome::kHeld;
+  const uint64_t before = received_.delivered.value();
+  bool ready = false;
+  bool starved = false;
+  const uint64_t errors_before = received_.errors.value();
+  for (QueuePair* qp : targets_) {
+    CompletionQueue& cq = qp->receive_cq();
+    const std::lock_guard hold_cq(cq.lock());
+    const std::lock_guard hold_queue(qp->receives().lock());
+    if (!qp->receives().works()) continue;
+    ready = true;
+    if (qp->receives().waiting() == 0) {
+      starved = true;
+      continue;
+    }
+    Deliver(*qp, frame, failed);
+  }
+  // One outcome a frame, however many queue pairs it was for.
+  const uint64_t copies = received_.delivered.value() - before;
+  const uint64_t failures = received_.errors.value() - errors_before;
+  if (copies > 0) {
+    received_.delivered.Set(before + 1);
+    received_.errors.Set(errors_before);
+  } else if (failures > 0) {
+    received_.errors.Set(errors_before + 1);
+  } else if (starved) {
+    received_.out_of_buffer.Add(1);
+  } else if (!ready) {
+    received_.not_ready.Add(1);
+  }
+  return Outcome::kConsumed;
+}
+
+// True if a target of the frame takes part but has nothing posted.
+bool Port::MustWait() noexcept {
+  return std::ranges::any_of(targets_, [](QueuePair* qp) {
+    const std::lock_guard hold(qp->receives().lock());
+    return qp->receives().works() && qp->receives().waiting() == 0;
+  });
+}
+
+void Port::Deliver(QueuePair& qp, const RxFrame& frame,
+                   std::vector<QueuePair*>& failed) noexcept {
+  ReceiveQueue& queue = qp.receives();
+  queue.RefreshRegions();
+  uint64_t wr_id = 0;
+  const ibv_wc_status status = queue.Fill(frame, wr_id);
+  qp.receive_cq().Push({.wr_id = wr_id,
+                        .qp = &qp,
+                        .status = status,
+                        .opcode = IBV_WC_RECV,
+                        .byte_len = frame.length_bytes,
+                        .done = 1});
+  if (status == IBV_WC_SUCCESS) {
+    received_.delivered.Add(1);
+    return;
+  }
+  received_.errors.Add(1);
+  queue.FailLocked();
+  failed.push_back(&qp);
+}
+
+size_t Port::Transmit(std::span<const TxFrame> frames) noexcept {
+  if (frames.empty() || backend_ == nullptr) return 0;
+  const size_t taken = backend_->Transmit(frames);
+  uint64_t bytes = 0;
+  for (const TxFrame& frame : frames.first(taken)) {
+    bytes += frame.length_bytes;
+  }
+  sent_.frames.Add(taken);
+  sent_.bytes.Add(bytes);
+  return taken;
+}
+
+void Port::RetrySends() noexcept {
+  const std::unique_lock hold(list_lock_, std::try_to_lock);
+  if (!hold.owns_lock()) return;
+  for (QueuePair* qp : queue_pairs_) qp->RetrySends();
+}
+
+void Port::FailSends(std::span<QueuePair* const> failed) noexcept {
+  if (failed.empty()) return;
+  const std::lock_guard hold(list_lock_);
+  for (QueuePair* qp : failed) {
+    if (std::ranges::count(queue_pairs_, qp) > 0) qp->sends().Fail();
+  }
+}
+
+void Port::Arm(CompletionQueue& cq, CompChannel& channel, Wake wake) {
+  const std::lock_guard hold(receive_lock_);
+  if (std::ranges::count(armed_, &cq) == 0) armed_.push_back(&cq);
+  if (HasBacklog()) channel.WatchBacklog();
+  if (wake == Wake::kOnBacklog || backend_ == nullptr) return;
+  if (backend_->ArmReceive()) {
+    WakeArmedLocked();
+  } else if (backend_->wake_fd() >= 0) {
+    channel.WatchMedium(backend_->wake_fd());
+  }
+}
+
+void Port::Disarm(CompletionQueue& cq) {
+  const std::lock_guard hold(receive_lock_);
+  std::erase(armed_, &cq);
+}
+
+void Port::WakeArmed() {
+  const std::lock_guard hold(receive_lock_);
+  if (backend_ != nullptr) backend_->ClearWake();
+  WakeArmedLocked();
+}
+
+void Port::WakeArmedLocked() {
+  for (CompletionQueue* cq : armed_) cq->FireIfArmed();
+  armed_.clear();
+}
+
+}  // namespace weir::hca

@@ -1,0 +1,151 @@
+// The port of a soft device: joins the queue pairs of all contexts of the
+// device to its medium. It has no thread; the calls of the program drive it.
+//
+// Locks, in the order in which they may be taken: the receive lock here, the
+// list of queue pairs, a send queue, the send lock here, a completion queue, a
+// receive queue. Polling holds a completion queue and therefore only tries the
+// receive lock: whoever has it does the work.
+
+#ifndef WEIR_HCA_PORT_H_
+#define WEIR_HCA_PORT_H_
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "weir/base/cache_line.h"
+#include "weir/base/counter.h"
+#include "weir/base/spin_lock.h"
+#include "weir/hca/backend/backend.h"
+#include "weir/hca/steering.h"
+#include "weir/net/mac_address.h"
+
+namespace weir::hca {
+
+class CompChannel;
+class CompletionQueue;
+
+class Port {
+ public:
+  // What a sleeping completion queue waits for besides completions.
+  enum class Wake : bool { kOnBacklog, kOnFrames };
+
+  struct DirectResult {
+    int completions = 0;
+    // False: frames have to go through Distribute.
+    bool done = true;
+    // A queue pair whose receives failed; its sends have to follow.
+    QueuePair* failed = nullptr;
+  };
+
+  // `mac` is for media that have none of their own.
+  Port(std::unique_ptr<Backend> backend, const net::MacAddress& mac);
+
+  // Gives the medium back; from now on nothing is received or sent.
+  void Close();
+
+  const net::MacAddress& mac() const noexcept { return mac_; }
+  const BackendInfo& info() const noexcept { return info_; }
+  // True once all that the medium will ever have was received. Any thread.
+  bool finished();
+  std::string TakeWarning();
+  // Number `index`, from 0; false past the last. Any thread.
+  bool ReadCounter(size_t index, absl::string_view& name, uint64_t& value);
+
+  // Control path. Any thread.
+  void AddQueuePair(QueuePair* qp);
+  void RemoveQueuePair(QueuePair* qp);
+  void AddFlow(const FlowRule& rule, QueuePair* qp);
+  bool RemoveFlow(const FlowRule& rule, QueuePair* qp);
+  // Takes all frames away from the queue pairs of a context that closes.
+  void RemoveFlowsOf(const ibv_context* context);
+  bool HasFlows(const QueuePair* qp);
+  // Returns when no frame is being copied any more to or from memory that an
+  // lkey stood for before the call.
+  void Quiesce();
+  // Frames that a reset or destroyed queue pair never sent.
+  void CountUnsent(uint32_t frames);
+
+  // Receives straight into `room` if all frames go to one queue pair and its
+  // completions to `cq`, whose lock is held and which is empty.
+  DirectResult ReceiveDirect(CompletionQueue& cq,
+                             std::span<ibv_wc> room) noexcept;
+  // Gives at most `max` frames to the queue pairs whose rules match. No lock
+  // may be held.
+  void Distribute(size_t max) noexcept;
+
+  // Sends under send_lock(); returns how many frames the medium took.
+  SpinLock& send_lock() noexcept { return send_lock_; }
+  size_t Transmit(std::span<const TxFrame> frames) noexcept;
+
+  // Counts the send queues that wait for room in the medium. Any thread.
+  void ChangeBacklog(int by) noexcept { backlog_ += by; }
+  bool HasBacklog() const noexcept { return backlog_ != 0; }
+  void RetrySends() noexcept;
+  // Fails the sends of queue pairs, those of which still exist.
+  void FailSends(std::span<QueuePair* const> failed) noexcept;
+
+  // Sees to it that `cq` gets an event when it should be polled. Any thread.
+  void Arm(CompletionQueue& cq, CompChannel& channel, Wake wake);
+  void Disarm(CompletionQueue& cq);
+  // Gives an event to all armed completion queues. Any thread.
+  void WakeArmed();
+
+ private:
+  enum class Outcome : uint8_t { kConsumed, kHeld };
+
+  Outcome DistributeFrame(const RxFrame& frame,
+                          std::vector<QueuePair*>& failed) noexcept;
+  bool MustWait() noexcept;
+  void Deliver(QueuePair& qp, const RxFrame& frame,
+               std::vector<QueuePair*>& failed) noexcept;
+  void WakeArmedLocked();
+
+  struct ReceiveCounters {
+    Counter frames;
+    Counter bytes;
+    Counter delivered;
+    Counter unmatched;
+    Counter out_of_buffer;
+    Counter oversize;
+    Counter not_ready;
+    Counter errors;
+  };
+  struct SendCounters {
+    Counter frames;
+    Counter bytes;
+    Counter dropped;
+  };
+
+  // The receive lock guards what follows it up to the send lock.
+  alignas(kCacheLine) SpinLock receive_lock_;
+  bool flow_control_;
+  uint32_t max_frame_bytes_;
+  std::unique_ptr<Backend> backend_;
+  Steering steering_;
+  ReceiveCounters received_;
+  std::vector<QueuePair*> targets_;
+  std::vector<CompletionQueue*> armed_;
+
+  alignas(kCacheLine) SpinLock send_lock_;
+  SendCounters sent_;
+
+  alignas(kCacheLine) std::atomic<int> backlog_ = 0;
+  // Guards the list of queue pairs.
+  SpinLock list_lock_;
+  std::vector<QueuePair*> queue_pairs_;
+  BackendInfo info_;
+  net::MacAddress mac_;
+};
+
+}  // namespace weir::hca
+
+#endif  // WEIR_HCA_PORT_H_

@@ -1,0 +1,123 @@
+#include "weir/hca/receive_queue.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <mutex>
+
+#include "weir/hca/completion_queue.h"
+
+namespace weir::hca {
+
+ReceiveQueue::ReceiveQueue(QueuePair& owner, CompletionQueue& cq,
+                           const Options& options, MrTable& regions,
+                           const ibv_pd* pd)
+    : mask_(std::bit_ceil(options.depth) - 1),
+      regions_(regions, pd, MrCache::Access::kWrite),
+      slots_(mask_ + size_t{1}),
+      depth_(options.depth),
+      max_sge_(options.max_sge),
+      more_sges_(slots_.size() * (std::max(max_sge_, 1u) - 1)),
+      owner_(owner),
+      cq_(cq) {}
+
+int ReceiveQueue::Post(ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
+  int error = 0;
+  bool flushes = false;
+  {
+    const std::lock_guard hold(lock_);
+    if (state_ == WorkState::kRefuses) error = EINVAL;
+    uint32_t room =
+        depth_ - (posted_ - static_cast<uint32_t>(retired_.value()));
+    for (; error == 0 && wr != nullptr; wr = wr->next) {
+      if (wr->num_sge < 0 || static_cast<uint32_t>(wr->num_sge) > max_sge_) {
+        error = EINVAL;
+      } else if (room == 0) {
+        error = ENOMEM;
+      } else {
+        --room;
+        Store(*wr);
+        continue;
+      }
+      break;
+    }
+    flushes = state_ == WorkState::kFlushes;
+  }
+  if (error != 0) *bad = wr;
+  if (flushes) Fail();
+  return error;
+}
+
+inline void ReceiveQueue::Store(const ibv_recv_wr& wr) noexcept {
+  const uint32_t index = posted_++ & mask_;
+  Slot& slot = slots_[index];
+  slot.wr_id = wr.wr_id;
+  slot.num_sge = static_cast<uint32_t>(wr.num_sge);
+  if (wr.num_sge == 1) [[likely]] {
+    slot.first = wr.sg_list[0];
+    return;
+  }
+  slot.first = wr.num_sge == 0 ? ibv_sge{} : wr.sg_list[0];
+  for (uint32_t i = 1; i < slot.num_sge; ++i) {
+    more_sges_[index * (max_sge_ - size_t{1}) + i - 1] = wr.sg_list[i];
+  }
+}
+
+ibv_wc_status ReceiveQueue::Scatter(uint32_t index,
+                                    const RxFrame& frame) noexcept {
+  const uint32_t place = index & mask_;
+  const Slot& slot = slots_[place];
+  const ibv_sge* more = more_sges_.data() + place * (max_sge_ - size_t{1});
+  const std::byte* from = frame.data;
+  uint32_t left = frame.length_bytes;
+  for (uint32_t i = 0; i < slot.num_sge && left > 0; ++i) {
+    const ibv_sge& sge = i == 0 ? slot.first : more[i - 1];
+    std::byte* to = regions_.Resolve(sge);
+    if (to == nullptr) return IBV_WC_LOC_PROT_ERR;
+    const uint32_t part = std::min(left, sge.length);
+    CopyFrame(to, from, part);
+    from += part;
+    left -= part;
+  }
+  return left == 0 ? IBV_WC_SUCCESS : IBV_WC_LOC_LEN_ERR;
+}
+
+void ReceiveQueue::Fail() noexcept {
+  const std::lock_guard hold_cq(cq_.lock());
+  const std::lock_guard hold(lock_);
+  FailLocked();
+}
+
+void ReceiveQueue::FailLocked() noexcept {
+  state_ = WorkState::kFlushes;
+  for (; filled_ != posted_; ++filled_) {
+    cq_.Push({.wr_id = slots_[filled_ & mask_].wr_id,
+              .qp = &owner_,
+              .status = IBV_WC_WR_FLUSH_ERR,
+              .opcode = IBV_WC_RECV,
+              .byte_len = 0,
+              .done = 1});
+  }
+}
+
+void ReceiveQueue::Enter(WorkState state) noexcept {
+  const std::lock_guard hold_cq(cq_.lock());
+  const std::lock_guard hold(lock_);
+  if (state == WorkState::kFlushes) {
+    FailLocked();
+    return;
+  }
+  if (state == WorkState::kRefuses) {
+    cq_.Forget(&owner_);
+    posted_ = filled_ = 0;
+    retired_.Set(0);
+  }
+  state_ = state;
+}
+
+bool ReceiveQueue::failed() noexcept {
+  const std::lock_guard hold(lock_);
+  return state_ == WorkState::kFlushes;
+}
+
+}  // namespace weir::hca

@@ -1,0 +1,103 @@
+// The receive half of a queue pair: posted buffers, filled in order.
+
+#ifndef WEIR_HCA_RECEIVE_QUEUE_H_
+#define WEIR_HCA_RECEIVE_QUEUE_H_
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "weir/base/counter.h"
+#include "weir/base/spin_lock.h"
+#include "weir/hca/backend/backend.h"
+#include "weir/hca/frame_copy.h"
+#include "weir/hca/memory_region.h"
+#include "weir/hca/work_state.h"
+
+namespace weir::hca {
+
+class CompletionQueue;
+class QueuePair;
+
+class ReceiveQueue {
+ public:
+  struct Options {
+    uint32_t depth;
+    uint32_t max_sge;
+  };
+
+  ReceiveQueue(QueuePair& owner, CompletionQueue& cq, const Options& options,
+               MrTable& regions, const ibv_pd* pd);
+
+  // ibv_post_recv: 0, EINVAL (state, SGE count) or ENOMEM (no slot is free: one
+  // becomes free when its completion is polled). Any thread.
+  int Post(ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept;
+
+  // Gives `count` slots back. Under the lock of the completion queue.
+  void Retire(uint32_t count) noexcept { retired_.Add(count); }
+
+  // Fails the queue from outside: everything posted is flushed. Any thread.
+  void Fail() noexcept;
+
+  // Enters a state; kRefuses also forgets all. Any thread.
+  void Enter(WorkState state) noexcept;
+
+  bool failed() noexcept;
+
+  // The rest is for the port, which holds lock(), and before that its receive
+  // lock; FailLocked and Complete also want the lock of the completion queue.
+  SpinLock& lock() noexcept { return lock_; }
+  bool works() const noexcept { return state_ == WorkState::kWorks; }
+  uint32_t waiting() const noexcept { return posted_ - filled_; }
+  void RefreshRegions() noexcept { regions_.Refresh(); }
+
+  // Copies a frame into the oldest waiting buffers, of which there are some.
+  ibv_wc_status Fill(const RxFrame& frame, uint64_t& wr_id) noexcept {
+    const Slot& slot = slots_[filled_ & mask_];
+    ++filled_;
+    wr_id = slot.wr_id;
+    if (slot.first.length < frame.length_bytes) [[unlikely]] {
+      return Scatter(filled_ - 1, frame);
+    }
+    std::byte* to = regions_.Resolve(slot.first);
+    if (to == nullptr) [[unlikely]] {
+      return IBV_WC_LOC_PROT_ERR;
+    }
+    CopyFrame(to, frame.data, frame.length_bytes);
+    return IBV_WC_SUCCESS;
+  }
+
+  void FailLocked() noexcept;
+
+ private:
+  struct Slot {
+    uint64_t wr_id;
+    ibv_sge first;
+    uint32_t num_sge;
+  };
+
+  ibv_wc_status Scatter(uint32_t index, const RxFrame& frame) noexcept;
+  void Store(const ibv_recv_wr& wr) noexcept;
+
+  SpinLock lock_;
+  WorkState state_ = WorkState::kRefuses;
+  // Free-running: posted, filled with a frame, completion polled.
+  uint32_t posted_ = 0;
+  uint32_t filled_ = 0;
+  Counter retired_;
+  uint32_t mask_;
+  MrCache regions_;
+  std::vector<Slot> slots_;
+  // Set-up only below.
+  uint32_t depth_;
+  uint32_t max_sge_;
+  // The second and further SGEs of each slot, max_sge - 1 of them.
+  std::vector<ibv_sge> more_sges_;
+  QueuePair& owner_;
+  CompletionQueue& cq_;
+};
+
+}  // namespace weir::hca
+
+#endif  // WEIR_HCA_RECEIVE_QUEUE_H_

@@ -1,0 +1,76 @@
+// Work requests on their way to the medium: frames for one call of the backend.
+
+#ifndef WEIR_HCA_SEND_BURST_H_
+#define WEIR_HCA_SEND_BURST_H_
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "weir/hca/backend/backend.h"
+#include "weir/hca/limits.h"
+
+namespace weir::hca {
+
+// Reused by its send queue, so that nothing is cleared per call.
+class SendBurst {
+ public:
+  // The position in the burst of a frame that wants a completion.
+  struct Signal {
+    uint32_t position;
+    uint64_t wr_id;
+  };
+
+  void Clear() noexcept {
+    frame_count_ = 0;
+    segment_count_ = 0;
+    signal_count_ = 0;
+  }
+
+  // Room for one more frame of any size.
+  bool HasRoom() const noexcept {
+    return frame_count_ < kBurstFrames &&
+           segment_count_ + kMaxSge <= segments_.size();
+  }
+
+  // A frame is begun, gets its segments and is ended; what was begun and not
+  // ended does not count.
+  void Begin() noexcept { first_segment_ = segment_count_; }
+  void AddSegment(const std::byte* data, uint32_t bytes) noexcept {
+    segments_[segment_count_++] = {const_cast<std::byte*>(data), bytes};
+  }
+  void End(uint32_t length_bytes) noexcept {
+    frames_[frame_count_++] = {
+        .segments = std::span<const iovec>(segments_.data() + first_segment_,
+                                           segment_count_ - first_segment_),
+        .length_bytes = length_bytes};
+  }
+  // Wants a completion for the frame that was ended last.
+  void AddSignal(uint64_t wr_id) noexcept {
+    signals_[signal_count_++] = {
+        .position = static_cast<uint32_t>(frame_count_ - 1), .wr_id = wr_id};
+  }
+
+  std::span<const TxFrame> frames() const noexcept {
+    return {frames_.data(), frame_count_};
+  }
+  std::span<const Signal> signals() const noexcept {
+    return {signals_.data(), signal_count_};
+  }
+
+ private:
+  size_t frame_count_ = 0;
+  size_t segment_count_ = 0;
+  size_t first_segment_ = 0;
+  size_t signal_count_ = 0;
+  std::array<TxFrame, kBurstFrames> frames_;
+  std::array<iovec, kBurstFrames + 3 * kMaxSge> segments_;
+  std::array<Signal, kBurstFrames> signals_;
+};
+
+}  // namespace weir::hca
+
+#endif  // WEIR_HCA_SEND_BURST_H_

@@ -1,0 +1,279 @@
+#include "weir/hca/send_queue.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+#include "weir/hca/completion_queue.h"
+#include "weir/hca/port.h"
+#include "weir/hca/queue_pair.h"
+
+namespace weir::hca {
+namespace {
+
+const std::byte* AddressOf(const ibv_sge& sge) {
+  return std::bit_cast<const std::byte*>(static_cast<uintptr_t>(sge.addr));
+}
+
+uint64_t TotalBytes(const ibv_send_wr& wr) {
+  uint64_t bytes = 0;
+  for (int i = 0; i < wr.num_sge; ++i) bytes += wr.sg_list[i].length;
+  return bytes;
+}
+
+}  // namespace
+
+SendQueue::SendQueue(QueuePair& owner, CompletionQueue& cq, Port& port,
+                     const Options& options, MrTable& regions, const ibv_pd* pd)
+    : signal_all_(options.signal_all),
+      depth_(options.depth),
+      max_sge_(options.max_sge),
+      max_inline_bytes_(options.max_inline_bytes),
+      regions_(regions, pd, MrCache::Access::kRead),
+      owner_(owner),
+      cq_(cq),
+      port_(port),
+      mask_(std::bit_ceil(options.depth) - 1),
+      slots_(mask_ + size_t{1}),
+      sges_(slots_.size() * max_sge_),
+      inline_data_(slots_.size() * max_inline_bytes_) {}
+
+int SendQueue::Post(ibv_send_wr* wr, ibv_send_wr** bad, Fate& fate) noexcept {
+  fate = Fate::kUnchanged;
+  const std::lock_guard hold(lock_);
+  int error = 0;
+  if (state_ == WorkState::kWorks) {
+    if (sent_ == posted_) error = SendNow(wr);
+    if (state_ == WorkState::kFlushes) fate = Fate::kFailed;
+  } else if (state_ == WorkState::kRefuses) {
+    error = EINVAL;
+  }
+  // What is left waits for the medium, or to be flushed.
+  if (error == 0 && wr != nullptr) error = Store(wr);
+  if (state_ == WorkState::kFlushes) Flush();
+  if (error != 0) *bad = wr;
+  NoteBacklog();
+  return error;
+}
+
+inline int SendQueue::Check(const ibv_send_wr& wr) const noexcept {
+  if (wr.opcode != IBV_WR_SEND || (wr.send_flags & IBV_SEND_IP_CSUM) != 0 ||
+      wr.num_sge < 1 || static_cast<uint32_t>(wr.num_sge) > max_sge_) {
+    return EINVAL;
+  }
+  const uint64_t bytes = TotalBytes(wr);
+  const bool is_inline = (wr.send_flags & IBV_SEND_INLINE) != 0;
+  if (bytes == 0 || bytes > kMaxFrameBytes ||
+      (is_inline && bytes > max_inline_bytes_)) {
+    return EINVAL;
+  }
+  return 0;
+}
+
+// Appends a frame to the burst; false if an SGE is outside of its region.
+inline bool SendQueue::Gather(std::span<const ibv_sge> sges,
+                              bool is_inline) noexcept {
+  burst_.Begin();
+  uint32_t bytes = 0;
+  for (const ibv_sge& sge : sges) {
+    const std::byte* data = is_inline ? AddressOf(sge) : regions_.Resolve(sge);
+    if (data == nullptr) [[unlikely]] {
+      return false;
+    }
+    burst_.AddSegment(data, sge.length);
+    bytes += sge.length;
+  }
+  burst_.End(bytes);
+  return true;
+}
+
+// Sends from the list straight away. On return `wr` is the first request that
+// was not dealt with: null, refused (the result says why), or left because the
+// medium is full or the queue has failed.
+int SendQueue::SendNow(ibv_send_wr*& wr) noexcept {
+  while (wr != nullptr) {
+    burst_.Clear();
+    ibv_send_wr* const first = wr;
+    int error = 0;
+    bool faulty = false;
+    size_t taken = 0;
+    const uint32_t room = Room();
+    {
+      const std::lock_guard hold(port_.send_lock());
+      regions_.Refresh();
+      for (; wr != nullptr && burst_.HasRoom(); wr = wr->next) {
+        error = Check(*wr);
+        if (error == 0 && burst_.frames().size() == room) error = ENOMEM;
+        if (error != 0) [[unlikely]] {
+          break;
+        }
+        const std::span<const ibv_sge> sges(wr->sg_list,
+                                            static_cast<size_t>(wr->num_sge));
+        if (!Gather(sges, (wr->send_flags & IBV_SEND_INLINE) != 0))
+            [[unlikely]] {
+          faulty = true;
+          break;
+        }
+        if (IsSignaled(wr->send_flags)) burst_.AddSignal(wr->wr_id);
+      }
+      taken = port_.Transmit(burst_.frames());
+    }
+    posted_ += static_cast<uint32_t>(taken);
+    Complete(taken);
+    if (taken < burst_.frames().size()) {
+      wr = first;
+      for (size_t i = 0; i < taken; ++i) wr = wr->next;
+      return 0;
+    }
+    if (faulty) {
+      ++posted_;
+      FailAt(wr->wr_id);
+      wr = wr->next;
+      return 0;
+    }
+    if (error != 0) return error;
+  }
+  return 0;
+}
+
+// Accounts for the first `taken` frames of the burst.
+void SendQueue::Complete(size_t taken) noexcept {
+  const uint32_t base = sent_;
+  sent_ += static_cast<uint32_t>(taken);
+  const auto signals = burst_.signals();
+  if (signals.empty() || signals.front().position >= taken) return;
+  const std::lock_guard hold(cq_.lock());
+  for (const SendBurst::Signal& signal : signals) {
+    if (signal.position >= taken) break;
+    cq_.Push({.wr_id = signal.wr_id,
+              .qp = &owner_,
+              .status = IBV_WC_SUCCESS,
+              .opcode = IBV_WC_SEND,
+              .byte_len = 0,
+              .done = base + signal.position + 1});
+  }
+}
+
+// The oldest unsent request has an SGE outside of its region.
+void SendQueue::FailAt(uint64_t wr_id) noexcept {
+  state_ = WorkState::kFlushes;
+  ++sent_;
+  const std::lock_guard hold(cq_.lock());
+  cq_.Push({.wr_id = wr_id,
+            .qp = &owner_,
+            .status = IBV_WC_LOC_PROT_ERR,
+            .opcode = IBV_WC_SEND,
+            .byte_len = 0,
+            .done = sent_});
+}
+
+int SendQueue::Store(ibv_send_wr*& wr) noexcept {
+  uint32_t room = Room();
+  for (; wr != nullptr; wr = wr->next) {
+    const int error = Check(*wr);
+    if (error != 0) return error;
+    if (room == 0) return ENOMEM;
+    --room;
+    const size_t place = posted_++ & mask_;
+    const auto num_sge = static_cast<uint32_t>(wr->num_sge);
+    slots_[place] = {
+        .wr_id = wr->wr_id, .flags = wr->send_flags, .num_sge = num_sge};
+    ibv_sge* const sges = sges_.data() + place * max_sge_;
+    std::copy_n(wr->sg_list, num_sge, sges);
+    if ((wr->send_flags & IBV_SEND_INLINE) == 0) continue;
+    std::byte* to = inline_data_.data() + place * max_inline_bytes_;
+    for (uint32_t i = 0; i < num_sge; ++i) {
+      std::memcpy(to, AddressOf(sges[i]), sges[i].length);
+      sges[i].addr = std::bit_cast<uintptr_t>(to);
+      to += sges[i].length;
+    }
+  }
+  return 0;
+}
+
+void SendQueue::SendStored() noexcept {
+  while (state_ == WorkState::kWorks && sent_ != posted_) {
+    burst_.Clear();
+    bool faulty = false;
+    size_t taken = 0;
+    {
+      const std::lock_guard hold(port_.send_lock());
+      regions_.Refresh();
+      for (uint32_t i = sent_; i != posted_ && burst_.HasRoom(); ++i) {
+        const size_t place = i & mask_;
+        const Slot& slot = slots_[place];
+        const std::span<const ibv_sge> sges(sges_.data() + place * max_sge_,
+                                            slot.num_sge);
+        faulty = !Gather(sges, (slot.flags & IBV_SEND_INLINE) != 0);
+        if (faulty) break;
+        if (IsSignaled(slot.flags)) burst_.AddSignal(slot.wr_id);
+      }
+      taken = port_.Transmit(burst_.frames());
+    }
+    Complete(taken);
+    if (taken < burst_.frames().size()) return;
+    if (faulty) FailAt(slots_[sent_ & mask_].wr_id);
+  }
+}
+
+SendQueue::Fate SendQueue::Retry() noexcept {
+  const std::lock_guard hold(lock_);
+  if (!has_backlog_) return Fate::kUnchanged;
+  SendStored();
+  const bool failed = state_ == WorkState::kFlushes;
+  if (failed) Flush();
+  NoteBacklog();
+  return failed ? Fate::kFailed : Fate::kUnchanged;
+}
+
+void SendQueue::Flush() noexcept {
+  if (sent_ == posted_) return;
+  const std::lock_guard hold(cq_.lock());
+  for (; sent_ != posted_; ++sent_) {
+    cq_.Push({.wr_id = slots_[sent_ & mask_].wr_id,
+              .qp = &owner_,
+              .status = IBV_WC_WR_FLUSH_ERR,
+              .opcode = IBV_WC_SEND,
+              .byte_len = 0,
+              .done = sent_ + 1});
+  }
+}
+
+void SendQueue::NoteBacklog() noexcept {
+  const bool waits = sent_ != posted_;
+  if (waits == has_backlog_) return;
+  has_backlog_ = waits;
+  port_.ChangeBacklog(waits ? 1 : -1);
+  if (waits) cq_.WatchBacklog();
+}
+
+void SendQueue::Fail() noexcept {
+  const std::lock_guard hold(lock_);
+  state_ = WorkState::kFlushes;
+  Flush();
+  NoteBacklog();
+}
+
+uint32_t SendQueue::Enter(WorkState state) noexcept {
+  const std::lock_guard hold(lock_);
+  state_ = state;
+  const uint32_t unsent = posted_ - sent_;
+  if (state == WorkState::kFlushes) Flush();
+  if (state == WorkState::kRefuses) {
+    const std::lock_guard hold_cq(cq_.lock());
+    cq_.Forget(&owner_);
+    posted_ = sent_ = 0;
+    retired_.Set(0);
+  }
+  NoteBacklog();
+  return state == WorkState::kRefuses ? unsent : 0;
+}
+
+bool SendQueue::failed() noexcept {
+  const std::lock_guard hold(lock_);
+  return state_ == WorkState::kFlushes;
+}
+
+}  // namespace weir::hca

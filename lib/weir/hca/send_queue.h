@@ -1,0 +1,111 @@
+// The send half of a queue pair. A posted frame goes to the medium at once and
+// leaves no trace but its completion, if it wants one; only what the medium has
+// no room for is kept.
+
+#ifndef WEIR_HCA_SEND_QUEUE_H_
+#define WEIR_HCA_SEND_QUEUE_H_
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "weir/base/counter.h"
+#include "weir/base/spin_lock.h"
+#include "weir/hca/memory_region.h"
+#include "weir/hca/send_burst.h"
+#include "weir/hca/work_state.h"
+
+namespace weir::hca {
+
+class CompletionQueue;
+class Port;
+class QueuePair;
+
+class SendQueue {
+ public:
+  struct Options {
+    uint32_t depth;
+    uint32_t max_sge;
+    uint32_t max_inline_bytes;
+    bool signal_all;
+  };
+  // Whether the queue failed in a call, so that the caller fails the rest of
+  // the queue pair.
+  enum class Fate : bool { kUnchanged, kFailed };
+
+  SendQueue(QueuePair& owner, CompletionQueue& cq, Port& port,
+            const Options& options, MrTable& regions, const ibv_pd* pd);
+
+  // ibv_post_send: 0, EINVAL (state, opcode, flags, SGE count, inline size,
+  // empty frame) or ENOMEM (no slot is free: a polled completion frees its own
+  // and all before it). Any thread.
+  int Post(ibv_send_wr* wr, ibv_send_wr** bad, Fate& fate) noexcept;
+
+  // Offers the medium again what it had no room for. Any thread.
+  Fate Retry() noexcept;
+
+  // The first `done` requests ever posted are complete and polled. Under the
+  // lock of the completion queue.
+  void Retire(uint32_t done) noexcept { retired_.Set(done); }
+
+  // Fails the queue from outside: everything unsent is flushed. Any thread.
+  void Fail() noexcept;
+
+  // Enters a state; kRefuses also forgets all and returns how many frames were
+  // never sent. Any thread.
+  uint32_t Enter(WorkState state) noexcept;
+
+  bool failed() noexcept;
+
+ private:
+  struct Slot {
+    uint64_t wr_id;
+    unsigned flags;
+    uint32_t num_sge;
+  };
+
+  int Check(const ibv_send_wr& wr) const noexcept;
+  bool IsSignaled(unsigned flags) const noexcept {
+    return signal_all_ || (flags & IBV_SEND_SIGNALED) != 0;
+  }
+  uint32_t Room() const noexcept {
+    return depth_ - (posted_ - static_cast<uint32_t>(retired_.value()));
+  }
+  bool Gather(std::span<const ibv_sge> sges, bool is_inline) noexcept;
+  int SendNow(ibv_send_wr*& wr) noexcept;
+  void SendStored() noexcept;
+  int Store(ibv_send_wr*& wr) noexcept;
+  void Complete(size_t taken) noexcept;
+  void FailAt(uint64_t wr_id) noexcept;
+  void Flush() noexcept;
+  void NoteBacklog() noexcept;
+
+  SpinLock lock_;
+  WorkState state_ = WorkState::kRefuses;
+  bool signal_all_;
+  bool has_backlog_ = false;
+  // Free-running: posted, given to the medium (or failed), completion polled.
+  uint32_t posted_ = 0;
+  uint32_t sent_ = 0;
+  Counter retired_;
+  uint32_t depth_;
+  uint32_t max_sge_;
+  uint32_t max_inline_bytes_;
+  MrCache regions_;
+  QueuePair& owner_;
+  CompletionQueue& cq_;
+  Port& port_;
+  SendBurst burst_;
+  // What waits for room in the medium only below.
+  uint32_t mask_;
+  std::vector<Slot> slots_;
+  std::vector<ibv_sge> sges_;
+  std::vector<std::byte> inline_data_;
+};
+
+}  // namespace weir::hca
+
+#endif  // WEIR_HCA_SEND_QUEUE_H_
