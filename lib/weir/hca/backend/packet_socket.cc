@@ -1,0 +1,53 @@
+#include "weir/hca/backend/packet_socket.h"
+
+#include <linux/if_packet.h>
+
+#include <bit>
+
+#include "weir/base/big_endian.h"
+
+namespace weir::hca {
+
+absl::StatusOr<UniqueFd> OpenPacketSocket(absl::string_view object) {
+  // Protocol 0: nothing arrives before the socket is set up and bound.
+  UniqueFd fd(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
+  if (fd.is_open()) return fd;
+  const absl::string_view remedy =
+      errno == EPERM ? "needs CAP_NET_RAW: run as root, or `setcap "
+                       "cap_net_raw+ep PROGRAM`"
+                     : "";
+  return ErrnoStatus(
+      errno, {.object = object, .call = "socket(AF_PACKET)", .remedy = remedy});
+}
+
+absl::Status BindPacketSocket(int fd, int index, uint16_t ether_type,
+                              absl::string_view object) {
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_protocol = std::bit_cast<uint16_t>(Be16(ether_type));
+  address.sll_ifindex = index;
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
+      0) {
+    return ErrnoStatus(errno, {.object = object, .call = "bind"});
+  }
+  return absl::OkStatus();
+}
+
+bool IsNetdevGone(int fd) noexcept {
+  sockaddr_ll address{};
+  socklen_t length = sizeof address;
+  // The kernel puts -1 in place of the index when the netdev is unregistered.
+  return getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0 &&
+         address.sll_ifindex <= 0;
+}
+
+void GrowSocketBuffer(int fd, int force_option, int option,
+                      int bytes) noexcept {
+  if (setsockopt(fd, SOL_SOCKET, force_option, &bytes, sizeof bytes) == 0) {
+    return;
+  }
+  // Capped by the system without an error.
+  setsockopt(fd, SOL_SOCKET, option, &bytes, sizeof bytes);
+}
+
+}  // namespace weir::hca
