@@ -29,7 +29,8 @@ QueueStats Snapshot(absl::string_view name, const TxCounters& counters) {
   stats.recoveries = counters.recoveries.value();
   stats.held_mbufs = counters.held_mbufs.value();
   stats.held_packets = counters.held_packets.value();
-  stats.drops = {{"too-long", counters.too_long.value()},
+  stats.drops = {{"empty", counters.empty.value()},
+                 {"too-long", counters.too_long.value()},
                  {"too-many-segments", counters.too_many_segments.value()},
                  {"no-tailroom", counters.no_tailroom.value()},
                  {"refused", counters.refused.value()},

@@ -21,8 +21,8 @@ struct alignas(kCacheLine) RxCounters {
   Counter posts;
   Counter packets;
   Counter bytes;
-  // How often the QP failed, receives that came back from it unused, and how
-  // often it was set up again.
+  // How often the QP failed, receives that came back from it without a frame,
+  // and how often it was set up again.
   Counter errors;
   Counter flushed;
   Counter recoveries;
@@ -42,6 +42,7 @@ struct alignas(kCacheLine) TxCounters {
   Counter errors;
   Counter recoveries;
   // Frames dropped, each for one reason.
+  Counter empty;
   Counter too_long;
   Counter too_many_segments;
   Counter no_tailroom;

@@ -191,7 +191,7 @@ void RxQueue::Fail(uint32_t seen, Lcore& lcore) noexcept {
   while (cq_.Poll(work_->completions) > 0) {
   }
   counters_->errors.Add(1);
-  counters_->flushed.Add(seen == 0 ? outstanding : outstanding - 1);
+  counters_->flushed.Add(outstanding);
   posted_ = 0;
   completed_ = 0;
   state_ = State::kFailed;

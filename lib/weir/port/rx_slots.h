@@ -6,13 +6,14 @@
 #ifndef WEIR_PORT_RX_SLOTS_H_
 #define WEIR_PORT_RX_SLOTS_H_
 
+#include <infiniband/verbs.h>
+
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "weir/mbuf/mbuf.h"
 #include "weir/mbuf/mbuf_pool.h"
-#include "weir/verbs/queue_pair.h"
 
 namespace weir {
 

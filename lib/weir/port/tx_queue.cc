@@ -64,7 +64,7 @@ TxQueue::TxQueue(std::shared_ptr<PortContext> context,
       work_(std::make_unique<Work>()),
       depth_(depth),
       max_list_(std::clamp(depth / 4, 1U, kMaxBurst)),
-      min_frame_bytes_(context->info.is_soft ? 0 : net::kMinFrameBytes),
+      min_frame_bytes_(context->info.is_soft ? 1 : net::kMinFrameBytes),
       max_frame_bytes_(static_cast<uint32_t>(context->info.mtu_bytes +
                                              net::kL2OverheadBytes)),
       max_segments_(std::max(qp.obtained().send_segments, 1U)),
@@ -112,7 +112,7 @@ uint32_t TxQueue::Build(const Burst& burst, uint32_t max,
   for (; count < limit; ++count) {
     Mbuf& frame = burst[count];
     if (frame.frame_bytes() - min_frame_bytes_ > span_bytes) [[unlikely]] {
-      if (frame.frame_bytes() > max_frame_bytes_ ||
+      if (frame.frame_bytes() == 0 || frame.frame_bytes() > max_frame_bytes_ ||
           !PadFrame(frame, min_frame_bytes_, lcore.cache())) {
         break;
       }
@@ -181,7 +181,9 @@ void TxQueue::Refused(Burst& burst, uint32_t accepted, Lcore& lcore) noexcept {
 // room.
 bool TxQueue::DropUnsendable(Burst& burst, Lcore& lcore) noexcept {
   const Mbuf& frame = burst[0];
-  if (frame.frame_bytes() > max_frame_bytes_) {
+  if (frame.frame_bytes() == 0) {
+    Drop(burst, lcore, counters_->empty);
+  } else if (frame.frame_bytes() > max_frame_bytes_) {
     Drop(burst, lcore, counters_->too_long);
   } else if (frame.frame_bytes() < min_frame_bytes_) {
     Drop(burst, lcore, counters_->no_tailroom);

@@ -98,8 +98,8 @@ class TxQueue {
   // Of the list that Build wrote: end of the shadow before it, bytes in it.
   uint32_t shadow_position_ = 0;
   uint64_t bytes_ = 0;
-  // Frames shorter than this are padded: 0 for soft devices, whose media know
-  // better.
+  // Frames shorter than this are padded: 1, which is none of them, for soft
+  // devices, whose media know better.
   uint32_t min_frame_bytes_;
   uint32_t max_frame_bytes_;
   uint32_t max_segments_;

@@ -1,0 +1,136 @@
+#include "weir/port/rx_slots.h"
+
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "test/support/fake_queues.h"
+#include "weir/mbuf/mbuf_ptr.h"
+
+namespace weir {
+namespace {
+
+using testing::BytesOf;
+using testing::FrameBytes;
+using testing::Lab;
+
+constexpr uint32_t kLkey = 77;
+
+// What a device does: writes `frame` to the scatter list.
+void Scatter(const ibv_sge* sges, const FrameBytes& frame) {
+  size_t done = 0;
+  for (; done < frame.size(); ++sges) {
+    const size_t part = std::min<size_t>(frame.size() - done, sges->length);
+    std::memcpy(reinterpret_cast<void*>(sges->addr), &frame[done], part);
+    done += part;
+  }
+}
+
+FrameBytes CountingFrame(size_t bytes) {
+  FrameBytes frame(bytes);
+  for (size_t i = 0; i < bytes; ++i) frame[i] = std::byte(i * 7);
+  return frame;
+}
+
+TEST(SegmentsForTest, LeavesTheHeadroomFreeInTheFirstOnly) {
+  EXPECT_EQ(SegmentsFor(1, 2048, 128), 1u);
+  EXPECT_EQ(SegmentsFor(1920, 2048, 128), 1u);
+  EXPECT_EQ(SegmentsFor(1921, 2048, 128), 2u);
+  EXPECT_EQ(SegmentsFor(1920 + 2048, 2048, 128), 2u);
+  EXPECT_EQ(SegmentsFor(1920 + 2048 + 1, 2048, 128), 3u);
+  EXPECT_EQ(SegmentsFor(65557, 2048, 128), 33u);
+}
+
+TEST(RxSlotsTest, PostsTheChunkBehindTheHeadroom) {
+  Lab lab;
+  RxSlots slots(*lab.pool, 8, 1, kLkey);
+  ASSERT_EQ(slots.Fill(0, 8, lab.lcore.cache()), 8u);
+  std::set<uint64_t> addresses;
+  for (uint32_t i = 0; i < 8; ++i) {
+    const ibv_sge& sge = *slots.scatter_list(i);
+    EXPECT_EQ(sge.length, 2048u - 128u);
+    EXPECT_EQ(sge.lkey, kLkey);
+    addresses.insert(sge.addr);
+  }
+  EXPECT_EQ(addresses.size(), 8u);
+  EXPECT_EQ(lab.pool->used_mbufs(), 8u);
+  EXPECT_EQ(slots.held_mbufs(), 8u);
+}
+
+TEST(RxSlotsTest, GivesTheFrameOfASlotAndRefillsIt) {
+  Lab lab;
+  RxSlots slots(*lab.pool, 8, 1, kLkey);
+  ASSERT_EQ(slots.Fill(0, 8, lab.lcore.cache()), 8u);
+  for (uint32_t i = 0; i < 50; ++i) {
+    const FrameBytes frame = CountingFrame(60 + i);
+    Scatter(slots.scatter_list(i), frame);
+    const MbufPtr packet(slots.Take(i, 60 + i), lab.lcore.cache());
+    EXPECT_EQ(BytesOf(*packet), frame);
+    EXPECT_EQ(slots.Fill(i, 1, lab.lcore.cache()), 1u);
+  }
+  EXPECT_EQ(slots.held_mbufs(), 8u);
+}
+
+TEST(RxSlotsTest, ChainsAsManyMbufsAsTheFrameNeeds) {
+  Lab lab;
+  RxSlots slots(*lab.pool, 4, 5, kLkey);
+  ASSERT_EQ(slots.Fill(0, 4, lab.lcore.cache()), 4u);
+  uint32_t slot = 0;
+  for (const uint32_t bytes :
+       {1u, 60u, 1920u, 1921u, 3968u, 3969u, 9022u, 10112u}) {
+    const FrameBytes frame = CountingFrame(bytes);
+    Scatter(slots.scatter_list(slot), frame);
+    const MbufPtr packet(slots.Take(slot, bytes), lab.lcore.cache());
+    EXPECT_EQ(BytesOf(*packet), frame);
+    EXPECT_EQ(packet->frame_bytes(), bytes);
+    EXPECT_EQ(packet->segments(), SegmentsFor(bytes, 2048, 128));
+    ASSERT_EQ(slots.Fill(slot, 1, lab.lcore.cache()), 1u);
+    ++slot;
+  }
+  EXPECT_EQ(slots.held_mbufs(), 20u);
+}
+
+TEST(RxSlotsTest, AShortFrameLeavesTheOtherMbufsInTheSlot) {
+  Lab lab;
+  RxSlots slots(*lab.pool, 4, 5, kLkey);
+  ASSERT_EQ(slots.Fill(0, 4, lab.lcore.cache()), 4u);
+  const uint64_t second = slots.scatter_list(0)[1].addr;
+  const MbufPtr packet(slots.Take(0, 60), lab.lcore.cache());
+  EXPECT_EQ(packet->segments(), 1u);
+  EXPECT_EQ(slots.held_mbufs(), 19u);
+  ASSERT_EQ(slots.Fill(0, 1, lab.lcore.cache()), 1u);
+  EXPECT_EQ(slots.scatter_list(0)[1].addr, second);
+}
+
+TEST(RxSlotsTest, KeepsWhatADryPoolGaveAndGoesOnLater) {
+  Lab lab(64);
+  RxSlots slots(*lab.pool, 32, 5, kLkey);
+  // 64 mbufs make 12 slots of 5 and leave 4 in the next.
+  EXPECT_EQ(slots.Fill(0, 32, lab.lcore.cache()), 12u);
+  EXPECT_EQ(slots.held_mbufs(), 64u);
+  EXPECT_EQ(lab.pool->used_mbufs(), 64u);
+  // The five of the first frame, freed, fill the incomplete slot and more.
+  { const MbufPtr packet(slots.Take(0, 10112), lab.lcore.cache()); }
+  EXPECT_EQ(slots.Fill(12, 20, lab.lcore.cache()), 1u);
+  EXPECT_EQ(slots.held_mbufs(), 64u);
+}
+
+TEST(RxSlotsTest, ReturnsItsMbufsWhenItGoes) {
+  Lab lab;
+  {
+    RxSlots slots(*lab.pool, 8, 3, kLkey);
+    ASSERT_EQ(slots.Fill(0, 8, lab.lcore.cache()), 8u);
+    const MbufPtr packet(slots.Take(0, 3000), lab.lcore.cache());
+    RxSlots moved(std::move(slots));
+    RxSlots other(*lab.pool, 2, 1, kLkey);
+    ASSERT_EQ(other.Fill(0, 2, lab.lcore.cache()), 2u);
+    other = std::move(moved);
+    EXPECT_EQ(other.held_mbufs(), 22u);
+    EXPECT_EQ(lab.pool->used_mbufs(), 24u);
+  }
+  EXPECT_EQ(lab.pool->used_mbufs(), 0u);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,71 @@
+#include "weir/port/tx_shadow.h"
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "test/support/fake_queues.h"
+
+namespace weir {
+namespace {
+
+using testing::Lab;
+
+void Push(TxShadow& shadow, Lab& lab, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    std::array<Mbuf*, 1> one{};
+    ASSERT_EQ(lab.lcore.cache().Alloc(one), 1u);
+    shadow.Push(*one[0]);
+  }
+}
+
+TEST(TxShadowTest, FreesInRunsAcrossTheEndOfTheRing) {
+  Lab lab;
+  TxShadow shadow(16);
+  shadow.UseCache(lab.lcore.cache());
+  for (uint32_t i = 0; i < 100; ++i) {
+    Push(shadow, lab, 11);
+    EXPECT_EQ(shadow.size(), 11u);
+    EXPECT_EQ(shadow.room(), 5u);
+    EXPECT_EQ(lab.pool->used_mbufs(), 11u);
+    shadow.FreeUpTo(shadow.end() - 4);
+    EXPECT_EQ(lab.pool->used_mbufs(), 4u);
+    shadow.FreeUpTo(shadow.end());
+    EXPECT_EQ(lab.pool->used_mbufs(), 0u);
+  }
+}
+
+TEST(TxShadowTest, GivesBackWhatWasWithdrawn) {
+  Lab lab;
+  TxShadow shadow(16);
+  shadow.UseCache(lab.lcore.cache());
+  Push(shadow, lab, 3);
+  Mbuf& kept = testing::MakePacket(lab.lcore.cache(), testing::MakeFrame(1, 1));
+  shadow.Push(kept);
+  shadow.Withdraw(shadow.end() - 1);
+  shadow.FreeUpTo(shadow.end());
+  EXPECT_EQ(lab.pool->used_mbufs(), 1u);
+  const std::array<Mbuf*, 1> one{&kept};
+  lab.lcore.cache().FreePackets(one);
+}
+
+TEST(TxShadowTest, ReturnsItsMbufsWhenItGoes) {
+  Lab lab;
+  {
+    TxShadow first(16);
+    first.UseCache(lab.lcore.cache());
+    Push(first, lab, 5);
+    TxShadow second(std::move(first));
+    TxShadow third(16);
+    third.UseCache(lab.lcore.cache());
+    Push(third, lab, 2);
+    third = std::move(second);
+    EXPECT_EQ(third.size(), 5u);
+    EXPECT_EQ(lab.pool->used_mbufs(), 5u);
+  }
+  EXPECT_EQ(lab.pool->used_mbufs(), 0u);
+}
+
+}  // namespace
+}  // namespace weir
