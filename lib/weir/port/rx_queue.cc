@@ -100,6 +100,7 @@ void RxQueue::Receive(Burst& burst, Lcore& lcore) noexcept {
   if (good > 0) {
     counters_->packets.Add(static_cast<uint64_t>(good));
     counters_->bytes.Add(bytes);
+    counters_->held_mbufs.Set(slots_.held_mbufs());
     backoff_.Succeeded();
   }
   if (good != count) [[unlikely]] {

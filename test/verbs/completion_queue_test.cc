@@ -1,0 +1,37 @@
+#include "weir/verbs/completion_queue.h"
+
+#include <array>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weir/verbs/soft_hca.h"
+
+namespace weir::verbs {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(CompletionQueueTest, HasTheRoomAskedForAndIsEmpty) {
+  const Device device = *Device::Open(*AddSoftDevice("null:"));
+  const auto cq = CompletionQueue::Create(device, 100);
+  ASSERT_TRUE(cq.ok()) << cq.status();
+  EXPECT_GE(cq->entries(), 100u);
+  std::array<ibv_wc, 4> completions;
+  EXPECT_EQ(cq->Poll(completions), 0);
+}
+
+TEST(CompletionQueueTest, NamesTheLimitOfTheDevice) {
+  const Device device = *Device::Open(*AddSoftDevice("null:"));
+  const auto max = static_cast<uint32_t>(device.attributes().max_cqe);
+  const auto cq = CompletionQueue::Create(device, max + 1);
+  EXPECT_EQ(cq.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(cq.status().message()),
+              AllOf(HasSubstr(device.name()),
+                    HasSubstr(std::to_string(max + 1) + " entries"),
+                    HasSubstr("at most " + std::to_string(max))));
+}
+
+}  // namespace
+}  // namespace weir::verbs
