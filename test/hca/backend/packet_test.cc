@@ -1,12 +1,18 @@
 #include "weir/hca/backend/packet.h"
 
 #include <arpa/inet.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +21,7 @@
 #include "test/hca/backend/backend_rig.h"
 #include "test/hca/backend/kernel_host.h"
 #include "test/support/frame.h"
+#include "weir/hca/backend/offload_header.h"
 #include "weir/hca/backend/unique_fd.h"
 
 namespace weir::hca {
@@ -66,6 +73,35 @@ void SendDatagram(const FrameBytes& payload) {
   ASSERT_EQ(sendto(fd.get(), payload.data(), payload.size(), 0,
                    reinterpret_cast<sockaddr*>(&address), sizeof address),
             static_cast<ssize_t>(payload.size()));
+}
+
+// Hands `frame` to the host's kernel as its own super-frame: TCP behind an IPv4
+// header of 20 bytes that ends at `tcp_offset`.
+void SendSuperFrame(FrameBytes frame, uint16_t tcp_offset,
+                    uint16_t segment_bytes) {
+  const UniqueFd fd(socket(AF_PACKET, SOCK_RAW, 0));
+  const int on = 1;
+  ASSERT_EQ(setsockopt(fd.get(), SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on),
+            0);
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_ifindex = static_cast<int>(if_nametoindex("in"));
+  OffloadHeader header = {
+      .flags = kOffloadNeedsChecksum,
+      .gso_type = kGsoTcpIpv4,
+      .header_bytes = static_cast<uint16_t>(tcp_offset + 20),
+      .segment_bytes = segment_bytes,
+      .checksum_start = tcp_offset,
+      .checksum_offset = 16};
+  iovec parts[] = {{&header, sizeof header}, {frame.data(), frame.size()}};
+  msghdr message{};
+  message.msg_name = &address;
+  message.msg_namelen = sizeof address;
+  message.msg_iov = parts;
+  message.msg_iovlen = 2;
+  EXPECT_EQ(sendmsg(fd.get(), &message, 0),
+            static_cast<ssize_t>(sizeof header + frame.size()))
+      << std::strerror(errno);
 }
 
 class PacketTest : public testing::Test {
@@ -148,6 +184,34 @@ TEST_F(PacketTest, FinishesChecksumsOfTheKernel) {
                            .Udp(1000, 2000)
                            .Raw(payload)
                            .Build());
+}
+
+// The kernel takes the tag off and leaves the frame whole: both have to be
+// undone. 2000 bytes stay in a slot, 60000 do not fit one.
+TEST_F(PacketTest, CutsSuperFramesThatAreTagged) {
+  constexpr size_t kSegment = 900;
+  const auto below = [](uint16_t id) {
+    return Frame()
+        .Eth(kTestMacA, kTestMacB)
+        .Vlan(0x2007)
+        .Ipv4("192.0.2.2", "192.0.2.1", {.id = id});
+  };
+  for (const size_t total : {1800u, 60'000u}) {
+    const FrameBytes payload = Frame().Payload(total).Build();
+    std::vector<FrameBytes> want;
+    for (size_t at = 0; at < total; at += kSegment) {
+      const size_t size = std::min(kSegment, total - at);
+      want.push_back(below(static_cast<uint16_t>(want.size()))
+                         .Tcp(1, 2, {.sequence = static_cast<uint32_t>(at)})
+                         .Raw(std::span(payload).subspan(at, size))
+                         .Build());
+    }
+    host_->Run([&] {
+      SendSuperFrame(below(0).Tcp(1, 2).Raw(payload).Build(), 38, kSegment);
+    });
+    EXPECT_EQ(AwaitFrames(*backend_, want.size()), want) << total;
+  }
+  EXPECT_EQ(CounterValue(*backend_, "rx_super_frames"), 2u);
 }
 
 TEST_F(PacketTest, DropsAndCountsFramesLongerThanTheMtuAllows) {
