@@ -68,12 +68,13 @@ class alignas(kCacheLine) Mbuf {
   // into the chunk.
   void Reset(uint32_t headroom_bytes) noexcept {
     assert(headroom_bytes <= chunk_bytes_);
+    // In the order of the fields: neighbours become one store.
     data_ = chunk_ + headroom_bytes;
+    next_ = nullptr;
+    timestamp_ns_ = 0;
     data_bytes_ = 0;
     frame_bytes_ = 0;
-    next_ = nullptr;
     segments_ = 1;
-    timestamp_ns_ = 0;
   }
 
   // Sets the length of the only segment and of the frame, from the data on.
@@ -88,7 +89,7 @@ class alignas(kCacheLine) Mbuf {
   void Append(Mbuf& last, Mbuf& tail) noexcept {
     last.next_ = &tail;
     frame_bytes_ += tail.frame_bytes_;
-    segments_ = static_cast<uint16_t>(segments_ + tail.segments_);
+    segments_ += tail.segments_;
   }
 
  private:
@@ -96,11 +97,12 @@ class alignas(kCacheLine) Mbuf {
 
   std::byte* data_;
   Mbuf* next_;
+  uint64_t timestamp_ns_;
   uint32_t data_bytes_;
   uint32_t frame_bytes_;
-  uint16_t segments_;
+  uint32_t segments_;
+  // Set-up only below.
   uint32_t index_;
-  uint64_t timestamp_ns_;
   std::byte* chunk_;
   uint32_t chunk_bytes_;
 };

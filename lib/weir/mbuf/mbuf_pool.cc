@@ -11,80 +11,120 @@
 namespace weir {
 namespace {
 
+constexpr uint32_t kMaxMbufs = uint32_t{1} << 30;
+constexpr uint32_t kMaxCaches = 4096;
 constexpr uint32_t kMinChunkBytes = 512;
 constexpr uint32_t kMaxChunkBytes = 65536;
 
+// The second argument of __builtin_prefetch.
+constexpr int kForReading = 0;
+constexpr int kForWriting = 1;
+
+// Asks for all lines of a magazine at once: they are in another core's cache,
+// and one by one each would cost its whole way.
+template <int kFor, size_t kHandles>
+void Prefetch(const std::array<uint32_t, kHandles>& magazine) noexcept {
+  constexpr size_t kStep = kCacheLine / sizeof(uint32_t);
+  for (size_t i = 0; i < kHandles; i += kStep) {
+    __builtin_prefetch(&magazine[i], kFor);
+  }
+}
+
 }  // namespace
 
-size_t MbufCache::Alloc(std::span<Mbuf*> out) noexcept {
+MbufCache::MbufCache(MbufPool& pool) noexcept
+    : loaded_(pool.HandlesOf(*pool.empty_.Pop())),
+      mbufs_(pool.mbufs_.data()),
+      spare_(pool.HandlesOf(*pool.empty_.Pop())),
+      pool_(pool) {}
+
+// Alloc of more than the loaded magazine has.
+size_t MbufCache::AllocAcross(std::span<Mbuf*> out) noexcept {
   size_t given = 0;
   while (given < out.size()) {
-    if (count_ == 0 && !Refill()) {
+    if (loaded_count_.value() == 0 && !LoadFull()) {
       shortages_.Add(out.size() - given);
       break;
     }
-    const size_t part = std::min<size_t>(count_, out.size() - given);
-    for (size_t i = 0; i < part; ++i) {
-      out[given + i] = &pool_.mbufs_[stack_[--count_]];
-    }
+    const size_t part =
+        std::min<size_t>(loaded_count_.value(), out.size() - given);
+    Take(out.subspan(given, part));
     given += part;
   }
-  free_count_.Set(count_);
   return given;
 }
 
-void MbufCache::FreeSegments(std::span<Mbuf* const> segments) noexcept {
-  for (const Mbuf* segment : segments) {
-    if (count_ == kCacheMbufs) Spill();
-    stack_[count_++] = segment->index();
+// FreeSegments of more than the loaded magazine has room for.
+void MbufCache::FreeAcross(std::span<Mbuf* const> segments) noexcept {
+  while (!segments.empty()) {
+    if (loaded_count_.value() == kMagazineMbufs) LoadEmpty();
+    const size_t part = std::min<size_t>(kMagazineMbufs - loaded_count_.value(),
+                                         segments.size());
+    Put(segments.first(part));
+    segments = segments.subspan(part);
   }
-  free_count_.Set(count_);
 }
 
-void MbufCache::FreePackets(std::span<Mbuf* const> packets) noexcept {
+// FreePackets of which some have several segments.
+void MbufCache::FreeChains(std::span<Mbuf* const> packets) noexcept {
   for (Mbuf* packet : packets) {
-    for (Mbuf* segment = packet; segment != nullptr;
-         segment = segment->next()) {
-      if (count_ == kCacheMbufs) Spill();
-      stack_[count_++] = segment->index();
+    for (Mbuf* segment = packet; segment != nullptr;) {
+      const std::array<Mbuf*, 1> one{segment};
+      segment = segment->next();
+      FreeSegments(one);
     }
   }
-  free_count_.Set(count_);
 }
 
-// Takes a full magazine from the depot; only when the stack is empty.
-bool MbufCache::Refill() noexcept {
-  const std::optional<uint32_t> magazine = pool_.full_.Pop();
-  if (!magazine) return false;
-  std::ranges::copy(pool_.magazines_[*magazine], stack_.begin());
-  count_ = kMagazineMbufs;
-  pool_.empty_.Push(*magazine);
-  magazines_taken_.Add(1);
+void MbufCache::SwapMagazines() noexcept {
+  std::swap(loaded_, spare_);
+  const uint64_t loaded = loaded_count_.value();
+  loaded_count_.Set(spare_count_.value());
+  spare_count_.Set(loaded);
+}
+
+// Replaces the loaded magazine, which is empty, by a full one: the spare one,
+// or one of the depot. False if both have none.
+bool MbufCache::LoadFull() noexcept {
+  if (spare_count_.value() == 0) {
+    const std::optional<uint32_t> full = pool_.full_.Pop();
+    if (!full) return false;
+    Handles* const handles = pool_.HandlesOf(*full);
+    Prefetch<kForReading>(*handles);
+    pool_.empty_.Push(pool_.MagazineOf(spare_));
+    spare_ = handles;
+    spare_count_.Set(kMagazineMbufs);
+    taken_.Add(1);
+  }
+  SwapMagazines();
   return true;
 }
 
-// Gives the oldest magazine's worth, which is the coldest, to the depot.
-void MbufCache::Spill() noexcept {
-  // There are as many magazines as full ones can exist, so one is free: the
-  // mbufs of this cache are in none. A concurrent Refill may hold it for the
-  // time of a copy.
-  std::optional<uint32_t> magazine;
-  while (!magazine) magazine = pool_.empty_.Pop();
-  std::copy_n(stack_.begin(), kMagazineMbufs,
-              pool_.magazines_[*magazine].begin());
-  std::copy(stack_.begin() + kMagazineMbufs, stack_.begin() + count_,
-            stack_.begin());
-  count_ -= kMagazineMbufs;
-  pool_.full_.Push(*magazine);
-  magazines_given_.Add(1);
+// Replaces the loaded magazine, which is full, by an empty one: the spare one,
+// or one of the depot, which then takes the spare one: its mbufs are the
+// coldest.
+void MbufCache::LoadEmpty() noexcept {
+  if (spare_count_.value() != 0) {
+    // There is one: of m + 3c magazines, for m that all mbufs fill and c
+    // caches, no cache ever holds more than three, this one holds two, and the
+    // depot cannot have m full ones while the loaded one is full.
+    Handles* const handles = pool_.HandlesOf(*pool_.empty_.Pop());
+    Prefetch<kForWriting>(*handles);
+    pool_.full_.Push(pool_.MagazineOf(spare_));
+    spare_ = handles;
+    spare_count_.Set(0);
+    given_.Add(1);
+  }
+  SwapMagazines();
 }
 
 absl::StatusOr<std::unique_ptr<MbufPool>> MbufPool::Create(
     const Options& options) {
-  if (options.mbufs == 0 || options.caches == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("mbuf pool: want at least 1 mbuf and 1 cache, got ",
-                     options.mbufs, " and ", options.caches));
+  if (options.mbufs == 0 || options.mbufs > kMaxMbufs || options.caches == 0 ||
+      options.caches > kMaxCaches) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "mbuf pool: want 1 to ", kMaxMbufs, " mbufs and 1 to ", kMaxCaches,
+        " caches, got ", options.mbufs, " and ", options.caches));
   }
   if (!std::has_single_bit(options.chunk_bytes) ||
       options.chunk_bytes < kMinChunkBytes ||
@@ -98,49 +138,64 @@ absl::StatusOr<std::unique_ptr<MbufPool>> MbufPool::Create(
   Options rounded = options;
   rounded.mbufs =
       (options.mbufs + kMagazineMbufs - 1) / kMagazineMbufs * kMagazineMbufs;
-  absl::StatusOr<Arena> arena =
+  absl::StatusOr<Arena> chunks =
       Arena::Create({.bytes = size_t{rounded.mbufs} * rounded.chunk_bytes,
                      .numa_node = options.numa_node,
                      .best_rung = options.best_rung});
-  if (!arena.ok()) return arena.status();
-  return absl::WrapUnique(new MbufPool(rounded, *std::move(arena)));
+  if (!chunks.ok()) return chunks.status();
+  absl::StatusOr<Arena> metadata =
+      Arena::Create({.bytes = size_t{rounded.mbufs} * sizeof(Mbuf),
+                     .numa_node = options.numa_node,
+                     .best_rung = options.best_rung});
+  if (!metadata.ok()) return metadata.status();
+  return absl::WrapUnique(
+      new MbufPool(rounded, *std::move(chunks), *std::move(metadata)));
 }
 
-MbufPool::MbufPool(const Options& options, Arena arena)
+MbufPool::MbufPool(const Options& options, Arena chunks, Arena metadata)
     : options_(options),
-      arena_(std::move(arena)),
-      mbufs_(options.mbufs),
-      magazines_(options.mbufs / kMagazineMbufs + options.caches),
+      arena_(std::move(chunks)),
+      metadata_(std::move(metadata)),
+      mbufs_(new (metadata_.bytes().data()) Mbuf[options.mbufs], options.mbufs),
+      magazines_(options.mbufs / kMagazineMbufs + 3 * options.caches),
       full_(static_cast<uint32_t>(magazines_.size())),
       empty_(static_cast<uint32_t>(magazines_.size())) {
-  std::byte* chunk = arena_.bytes().data();
-  for (uint32_t i = 0; i < options.mbufs; ++i) {
-    Mbuf& mbuf = mbufs_[i];
-    mbuf.index_ = i;
-    mbuf.chunk_ = chunk;
-    mbuf.chunk_bytes_ = options.chunk_bytes;
-    mbuf.Reset(options.headroom_bytes);
-    chunk += options.chunk_bytes;
-  }
-  const uint32_t full = options.mbufs / kMagazineMbufs;
-  // The lowest handles end on top.
-  for (uint32_t m = full; m-- > 0;) {
-    for (uint32_t i = 0; i < kMagazineMbufs; ++i) {
-      magazines_[m][i] = (m + 1) * kMagazineMbufs - 1 - i;
-    }
-    full_.Push(m);
-  }
-  for (uint32_t m = full; m < magazines_.size(); ++m) empty_.Push(m);
+  FillMbufs();
+  FillDepot();
   for (uint32_t i = 0; i < options.caches; ++i) {
     caches_.push_back(std::make_unique<MbufCache>(*this));
   }
 }
 
+void MbufPool::FillMbufs() {
+  std::byte* chunk = arena_.bytes().data();
+  for (uint32_t i = 0; i < options_.mbufs; ++i) {
+    Mbuf& mbuf = mbufs_[i];
+    mbuf.index_ = i;
+    mbuf.chunk_ = chunk;
+    mbuf.chunk_bytes_ = options_.chunk_bytes;
+    mbuf.Reset(options_.headroom_bytes);
+    chunk += options_.chunk_bytes;
+  }
+}
+
+void MbufPool::FillDepot() {
+  const uint32_t full = options_.mbufs / kMagazineMbufs;
+  // The lowest handles end on top.
+  for (uint32_t m = full; m-- > 0;) {
+    for (uint32_t i = 0; i < kMagazineMbufs; ++i) {
+      magazines_[m].handles[i] = (m + 1) * kMagazineMbufs - 1 - i;
+    }
+    full_.Push(m);
+  }
+  for (uint32_t m = full; m < magazines_.size(); ++m) empty_.Push(m);
+}
+
 uint64_t MbufPool::depot_mbufs() const noexcept {
   uint64_t magazines = mbufs_.size() / kMagazineMbufs;
   for (const auto& cache : caches_) {
-    magazines += cache->magazines_given_.value();
-    magazines -= cache->magazines_taken_.value();
+    magazines += cache->given_.value();
+    magazines -= cache->taken_.value();
   }
   return magazines * kMagazineMbufs;
 }

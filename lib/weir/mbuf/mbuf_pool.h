@@ -1,8 +1,8 @@
-// The mbufs of one NUMA node. Each lcore has a cache, a stack of free mbufs
-// that only it touches; between caches whole magazines of kMagazineMbufs move
-// through a lock-free stack, so a packet that is freed on another lcore costs a
-// share of one atomic operation per magazine, and freeing one never touches
-// the metadata of a single-segment packet beyond its chain pointer.
+// The mbufs of one NUMA node. Each lcore has a cache of two magazines, stacks
+// of handles that only it touches; between caches, magazines that are full or
+// empty are swapped through lock-free stacks. A packet that is freed on another
+// lcore thus costs a share of the few atomic operations per magazine, nothing
+// is copied, and no mbuf is read to take it back but for its chain pointer.
 //
 // Bound: a cache holds at most kCacheMbufs free mbufs, so up to caches x
 // kCacheMbufs of a pool can be out of reach of the others.
@@ -29,63 +29,118 @@
 namespace weir {
 
 // Mbufs that move between caches at once.
-inline constexpr uint32_t kMagazineMbufs = 64;
+inline constexpr uint32_t kMagazineMbufs = 128;
 // Free mbufs that a cache keeps at most.
-inline constexpr uint32_t kCacheMbufs = 4 * kMagazineMbufs;
+inline constexpr uint32_t kCacheMbufs = 2 * kMagazineMbufs;
 
 class MbufPool;
 
 // The free mbufs of one lcore.
 class alignas(kCacheLine) MbufCache {
  public:
-  explicit MbufCache(MbufPool& pool) noexcept : pool_(pool) {}
+  // A cache of `pool`, which makes and owns all of them.
+  explicit MbufCache(MbufPool& pool) noexcept;
   MbufCache(const MbufCache&) = delete;
   MbufCache& operator=(const MbufCache&) = delete;
   ~MbufCache() = default;
 
-  // Fills `out` from the front with free mbufs, newest first, and returns how
-  // many there were; what was missing is counted in shortages(). Their fields
-  // are those of their last use: call Reset. Owner lcore only.
-  size_t Alloc(std::span<Mbuf*> out) noexcept;
+  // Fills `out` from the front with free mbufs, those freed last, and returns
+  // how many there were; what was missing is counted in shortages(). Their
+  // fields are those of their last use: call Reset. Owner lcore only.
+  size_t Alloc(std::span<Mbuf*> out) noexcept {
+    const uint64_t count = loaded_count_.value();
+    if (out.size() > count) [[unlikely]]
+      return AllocAcross(out);
+    Take(out);
+    return out.size();
+  }
 
-  // Takes back single segments, whatever their chain pointers say. Owner lcore
-  // only, but the mbufs may come from any lcore.
-  void FreeSegments(std::span<Mbuf* const> segments) noexcept;
+  // Takes back single segments, whatever their chain pointers say: not one of
+  // them is read. Owner lcore only, but the mbufs may come from any lcore.
+  void FreeSegments(std::span<Mbuf* const> segments) noexcept {
+    if (segments.size() > kMagazineMbufs - loaded_count_.value()) [[unlikely]] {
+      FreeAcross(segments);
+      return;
+    }
+    Put(segments);
+  }
 
   // Takes back whole packets, every segment. As FreeSegments.
-  void FreePackets(std::span<Mbuf* const> packets) noexcept;
+  void FreePackets(std::span<Mbuf* const> packets) noexcept {
+    // Without a branch, so that the reads of the burst overlap.
+    uintptr_t chained = 0;
+    for (const Mbuf* packet : packets) {
+      chained |= reinterpret_cast<uintptr_t>(packet->next());
+    }
+    if (chained != 0) [[unlikely]] {
+      FreeChains(packets);
+      return;
+    }
+    FreeSegments(packets);
+  }
 
   MbufPool& pool() const noexcept { return pool_; }
 
   // Free mbufs held now; mbufs that Alloc could not give. Any thread.
-  uint64_t free_mbufs() const noexcept { return free_count_.value(); }
+  uint64_t free_mbufs() const noexcept {
+    return loaded_count_.value() + spare_count_.value();
+  }
   uint64_t shortages() const noexcept { return shortages_.value(); }
 
  private:
   friend class MbufPool;
 
-  bool Refill() noexcept;
-  void Spill() noexcept;
+  // Handles of free mbufs, the newest last.
+  using Handles = std::array<uint32_t, kMagazineMbufs>;
 
+  // Moves as many handles as `out` or `segments` is long; the loaded magazine
+  // must have them, or the room.
+  void Take(std::span<Mbuf*> out) noexcept {
+    const uint64_t left = loaded_count_.value() - out.size();
+    const uint32_t* handles = loaded_->data() + left;
+    for (size_t i = 0; i < out.size(); ++i) out[i] = mbufs_ + handles[i];
+    loaded_count_.Set(left);
+  }
+  void Put(std::span<Mbuf* const> segments) noexcept {
+    const uint64_t count = loaded_count_.value();
+    uint32_t* handles = loaded_->data() + count;
+    for (size_t i = 0; i < segments.size(); ++i) {
+      handles[i] = static_cast<uint32_t>(segments[i] - mbufs_);
+    }
+    loaded_count_.Set(count + segments.size());
+  }
+
+  size_t AllocAcross(std::span<Mbuf*> out) noexcept;
+  void FreeAcross(std::span<Mbuf* const> segments) noexcept;
+  void FreeChains(std::span<Mbuf* const> packets) noexcept;
+  bool LoadFull() noexcept;
+  void LoadEmpty() noexcept;
+  void SwapMagazines() noexcept;
+
+  // The magazine in use and its handles; the spare one is full or empty.
+  Handles* loaded_;
+  Mbuf* mbufs_;
+  Counter loaded_count_;
+  Counter spare_count_;
+  Handles* spare_;
   MbufPool& pool_;
-  uint32_t count_ = 0;
-  Counter free_count_;
   Counter shortages_;
-  Counter magazines_taken_;
-  Counter magazines_given_;
-  alignas(kCacheLine) std::array<uint32_t, kCacheMbufs> stack_;
+  // Magazines of the depot: taken less given.
+  Counter taken_;
+  Counter given_;
 };
 
 class MbufPool {
  public:
   struct Options {
-    // Rounded up to a whole number of magazines.
+    // Up to 2^30, rounded up to a whole number of magazines.
     uint32_t mbufs = 0;
     // Bytes of a chunk: a power of two from 512 to 65536.
     uint32_t chunk_bytes = 2048;
     // Bytes that receives leave in front of a frame, for encapsulation.
     uint32_t headroom_bytes = 128;
-    // Number of caches, one for each lcore that takes or gives mbufs.
+    // Number of caches, one for each lcore that takes or gives mbufs; up to
+    // 4096.
     uint32_t caches = 1;
     // Where the memory should be, -1 for anywhere.
     int numa_node = -1;
@@ -107,8 +162,12 @@ class MbufPool {
     return static_cast<uint32_t>(caches_.size());
   }
 
-  // Mbuf number `index`.
+  // Mbuf number `index`, and the number of `mbuf`, found without reading it:
+  // the handle that stands for it in rings. Any thread.
   Mbuf& mbuf(uint32_t index) noexcept { return mbufs_[index]; }
+  uint32_t IndexOf(const Mbuf& mbuf) const noexcept {
+    return static_cast<uint32_t>(&mbuf - mbufs_.data());
+  }
 
   // Mbufs in all, and those in no cache and in no packet. Any thread; exact
   // only while nobody allocates or frees.
@@ -128,14 +187,26 @@ class MbufPool {
  private:
   friend class MbufCache;
 
-  // The handles of kMagazineMbufs free mbufs.
-  using Magazine = std::array<uint32_t, kMagazineMbufs>;
+  struct alignas(kCacheLine) Magazine {
+    MbufCache::Handles handles;
+  };
 
-  MbufPool(const Options& options, Arena arena);
+  MbufPool(const Options& options, Arena chunks, Arena metadata);
+
+  void FillMbufs();
+  void FillDepot();
+  MbufCache::Handles* HandlesOf(uint32_t magazine) noexcept {
+    return &magazines_[magazine].handles;
+  }
+  uint32_t MagazineOf(const MbufCache::Handles* handles) const noexcept {
+    return static_cast<uint32_t>(reinterpret_cast<const Magazine*>(handles) -
+                                 magazines_.data());
+  }
 
   Options options_;
   Arena arena_;
-  std::vector<Mbuf> mbufs_;
+  Arena metadata_;
+  std::span<Mbuf> mbufs_;
   std::vector<Magazine> magazines_;
   IndexStack full_;
   IndexStack empty_;

@@ -50,50 +50,37 @@ class SpscRing {
   // many; the consumer sees all that was written before. Producer only.
   [[gnu::always_inline]] size_t Enqueue(std::span<const T> in) noexcept {
     const uint32_t tail = tail_.load(std::memory_order_relaxed);
-    size_t count = in.size();
-    size_t room = capacity() - (tail - known_head_);
-    if (room < count) {
+    if (capacity() - (tail - known_head_) < in.size()) {
       // Pairs with the release in Dequeue: the slots are free to overwrite.
       known_head_ = head_.load(std::memory_order_acquire);
-      room = capacity() - (tail - known_head_);
-      if (room == 0) return 0;
-      count = std::min(count, room);
     }
-    T* const at = &slots_[tail & mask_];
-    if (const size_t to_end = capacity() - (tail & mask_); count <= to_end)
-        [[likely]] {
-      std::copy_n(in.data(), count, at);
-    } else {
-      std::copy_n(in.data(), to_end, at);
-      std::copy_n(in.data() + to_end, count - to_end, slots_.get());
+    const size_t room = capacity() - (tail - known_head_);
+    if (std::min<size_t>(room, capacity() - (tail & mask_)) < in.size())
+        [[unlikely]] {
+      return EnqueueParts(in.first(std::min(in.size(), room)));
     }
-    tail_.store(tail + static_cast<uint32_t>(count), std::memory_order_release);
-    return count;
+    // Of a size known to the caller, the copy is a few vector moves.
+    std::copy_n(in.data(), in.size(), &slots_[tail & mask_]);
+    MoveBy(tail_, in.size());
+    return in.size();
   }
 
   // Takes the oldest objects into the front of `out`, as many as there are and
   // fit, and returns how many. Consumer only.
   [[gnu::always_inline]] size_t Dequeue(std::span<T> out) noexcept {
     const uint32_t head = head_.load(std::memory_order_relaxed);
-    size_t count = out.size();
-    size_t held = known_tail_ - head;
-    if (held < count) {
+    if (known_tail_ - head < out.size()) {
       // Pairs with the release in Enqueue: the objects are there to read.
       known_tail_ = tail_.load(std::memory_order_acquire);
-      held = known_tail_ - head;
-      if (held == 0) return 0;
-      count = std::min(count, held);
     }
-    const T* const at = &slots_[head & mask_];
-    if (const size_t to_end = capacity() - (head & mask_); count <= to_end)
-        [[likely]] {
-      std::copy_n(at, count, out.data());
-    } else {
-      std::copy_n(at, to_end, out.data());
-      std::copy_n(slots_.get(), count - to_end, out.data() + to_end);
+    const size_t held = known_tail_ - head;
+    if (std::min<size_t>(held, capacity() - (head & mask_)) < out.size())
+        [[unlikely]] {
+      return DequeueParts(out.first(std::min(out.size(), held)));
     }
-    head_.store(head + static_cast<uint32_t>(count), std::memory_order_release);
-    return count;
+    std::copy_n(&slots_[head & mask_], out.size(), out.data());
+    MoveBy(head_, out.size());
+    return out.size();
   }
 
   // Objects it holds at most.
@@ -122,6 +109,34 @@ class SpscRing {
     T* slots = static_cast<T*>(memory);
     std::uninitialized_value_construct_n(slots, capacity);
     return Slots(slots);
+  }
+
+  // For bursts that are cut short or go round the end of the slots; there is
+  // room for `in`, and there are enough for `out`.
+  size_t EnqueueParts(std::span<const T> in) noexcept {
+    if (in.empty()) return 0;
+    const uint32_t at = tail_.load(std::memory_order_relaxed) & mask_;
+    const size_t first = std::min<size_t>(in.size(), capacity() - at);
+    std::copy_n(in.data(), first, &slots_[at]);
+    std::copy_n(in.data() + first, in.size() - first, slots_.get());
+    MoveBy(tail_, in.size());
+    return in.size();
+  }
+  size_t DequeueParts(std::span<T> out) noexcept {
+    if (out.empty()) return 0;
+    const uint32_t at = head_.load(std::memory_order_relaxed) & mask_;
+    const size_t first = std::min<size_t>(out.size(), capacity() - at);
+    std::copy_n(&slots_[at], first, out.data());
+    std::copy_n(slots_.get(), out.size() - first, out.data() + first);
+    MoveBy(head_, out.size());
+    return out.size();
+  }
+
+  // Publishes what was copied before; `index` is this side's own.
+  static void MoveBy(std::atomic<uint32_t>& index, size_t count) noexcept {
+    index.store(
+        index.load(std::memory_order_relaxed) + static_cast<uint32_t>(count),
+        std::memory_order_release);
   }
 
   // Written by the producer.
