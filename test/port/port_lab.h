@@ -89,7 +89,8 @@ inline Port OpenOrDie(absl::string_view name, MbufPool& pool,
 // Value of a drop of queue number `index` of `monitor`, RX queues first.
 inline uint64_t DropOf(const PortMonitor& monitor, size_t index,
                        const std::string& name) {
-  for (const NamedCount& drop : monitor.queues().at(index).drops) {
+  const QueueStats stats = monitor.queues().at(index);
+  for (const NamedCount& drop : stats.drops) {
     if (drop.name == name) return drop.value;
   }
   ADD_FAILURE() << "no drop named " << name;

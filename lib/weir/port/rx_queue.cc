@@ -188,9 +188,6 @@ void RxQueue::Fail(uint32_t seen, Lcore& lcore) noexcept {
   qp_.Modify(IBV_QPS_ERR, port);
   Drain(outstanding - seen);
   qp_.Modify(IBV_QPS_RESET, port);
-  // A device may leave completions of a QP that was reset.
-  while (cq_.Poll(work_->completions) > 0) {
-  }
   counters_->errors.Add(1);
   counters_->flushed.Add(outstanding);
   posted_ = 0;

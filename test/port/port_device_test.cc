@@ -1,0 +1,98 @@
+#include "weir/port/port_device.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "test/support/capability.h"
+#include "weir/topo/sysfs.h"
+
+namespace weir {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string MessageOf(const absl::Status& status) {
+  return std::string(status.message());
+}
+
+TEST(PortDeviceTest, OpensASoftDeviceAndThenTheVerbsDeviceItMade) {
+  const auto soft = PortDevice::Open("null:,mtu=2000");
+  ASSERT_TRUE(soft.ok()) << soft.status();
+  const std::string device = soft->info().device;
+  for (const std::string& name : {device, device + ":1"}) {
+    const auto again = PortDevice::Open(name);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->info().name, name);
+    EXPECT_EQ(again->info().device, device);
+    EXPECT_EQ(again->info().mtu_bytes, 2000u);
+    EXPECT_EQ(again->info().chosen,
+              name + ": port 1 of verbs device " + device);
+  }
+}
+
+TEST(PortDeviceTest, ListsWhatThereIsForAnUnknownName) {
+  const auto known = PortDevice::Open("null:");
+  ASSERT_TRUE(known.ok()) << known.status();
+  const auto device = PortDevice::Open("mlx5_7");
+  EXPECT_EQ(device.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(MessageOf(device.status()),
+              AllOf(HasSubstr("mlx5_7: no such verbs device or netdev; found "),
+                    HasSubstr(known->info().device)));
+  for (const std::string& netdev : Sysfs().EthernetNetdevs()) {
+    EXPECT_THAT(MessageOf(device.status()), HasSubstr(netdev));
+  }
+}
+
+TEST(PortDeviceTest, ListsTheKindsAndKeysForUnknownOnes) {
+  EXPECT_THAT(MessageOf(PortDevice::Open("nil:").status()),
+              AllOf(HasSubstr("nil:"), HasSubstr("null, ")));
+  EXPECT_THAT(MessageOf(PortDevice::Open("null:,speed=9").status()),
+              AllOf(HasSubstr("null:,speed=9"), HasSubstr("size")));
+}
+
+TEST(PortDeviceTest, NamesTheFileThatIsMissing) {
+  const auto device = PortDevice::Open("pcap:no/such/file.pcap");
+  EXPECT_THAT(MessageOf(device.status()), HasSubstr("no/such/file.pcap"));
+}
+
+// Moves devices into one vector.
+template <typename... Names>
+std::vector<PortDevice> OpenAll(const Names&... names) {
+  std::vector<PortDevice> devices;
+  for (const std::string& name : {std::string(names)...}) {
+    auto device = PortDevice::Open(name);
+    EXPECT_TRUE(device.ok()) << device.status();
+    devices.push_back(*std::move(device));
+  }
+  return devices;
+}
+
+TEST(CheckDistinctTest, LetsSoftDevicesShareAKey) {
+  const std::vector<PortDevice> devices =
+      OpenAll("null:", "null:", "wire:distinct", "wire:distinct");
+  const absl::Status distinct = CheckDistinct(devices);
+  EXPECT_TRUE(distinct.ok()) << distinct;
+}
+
+TEST(CheckDistinctTest, RefusesTwoCapturesIntoOneFile) {
+  const std::string file =
+      (std::filesystem::path(::testing::TempDir()) / "distinct.pcap").string();
+  std::vector<PortDevice> devices = OpenAll("pcap:,out=" + file);
+  EXPECT_EQ(devices[0].identity(), "file " + file);
+  EXPECT_TRUE(CheckDistinct(devices).ok());
+  devices.push_back(devices[0]);
+  const absl::Status distinct = CheckDistinct(devices);
+  EXPECT_EQ(distinct.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(MessageOf(distinct),
+              HasSubstr("file " + file + " is in use by port pcap:,out="));
+}
+
+}  // namespace
+}  // namespace weir
