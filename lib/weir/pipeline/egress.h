@@ -76,6 +76,7 @@ class Egress {
   void AddTo(PipelineSnapshot& all) const {
     all.stages.push_back(
         ReadStage(NameOf(outlet_, "send"), kDropNames, stats_));
+    all.to = PlaceOf(outlet_);
     all.sent = sent_.value();
     all.held = held_.value();
   }

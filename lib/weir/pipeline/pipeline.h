@@ -114,6 +114,7 @@ class Pipeline {
   // The counts of every part. Any thread.
   PipelineSnapshot Snapshot() const {
     PipelineSnapshot all;
+    all.from = PlaceOf(inlet_);
     all.received = inlet_stats_.packets.value();
     all.stages.push_back(
         internal::ReadStage(NameOf(inlet_, "receive"), {}, inlet_stats_));

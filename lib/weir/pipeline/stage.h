@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <type_traits>
 
 #include "absl/strings/string_view.h"
@@ -140,6 +141,16 @@ absl::string_view NameOf(const T& part, absl::string_view fallback) {
     return T::kName;
   } else {
     return fallback;
+  }
+}
+
+// The port behind an inlet or outlet; its name, if it has none.
+template <typename T>
+std::string PlaceOf(const T& part) {
+  if constexpr (requires { part.port_name(); }) {
+    return std::string(part.port_name());
+  } else {
+    return std::string(NameOf(part, "?"));
   }
 }
 

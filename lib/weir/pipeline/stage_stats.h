@@ -70,6 +70,10 @@ struct StageSnapshot {
 // one poll may be missing in some parts; when it stands, the law holds:
 // received + made = sent + dropped + taken + held.
 struct PipelineSnapshot {
+  // Where packets come from and go to: names of ports, or of what else there
+  // is.
+  std::string from;
+  std::string to;
   std::vector<StageSnapshot> stages;
   uint64_t received = 0;
   uint64_t sent = 0;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "weir/mbuf/burst.h"
@@ -47,6 +48,8 @@ class RxQueue {
   const std::shared_ptr<RxCounters>& counters() const noexcept {
     return counters_;
   }
+  // The port it belongs to, as the user wrote it. Any thread.
+  const std::string& port_name() const noexcept { return context_->info.name; }
   // Frames it has room for; what the device gave. Any thread.
   uint32_t depth() const noexcept { return slots_.depth(); }
 

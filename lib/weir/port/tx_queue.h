@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -54,6 +55,8 @@ class TxQueue {
   const std::shared_ptr<TxCounters>& counters() const noexcept {
     return counters_;
   }
+  // The port it belongs to, as the user wrote it. Any thread.
+  const std::string& port_name() const noexcept { return context_->info.name; }
   // Frames it has room for; what the device gave. Any thread.
   uint32_t depth() const noexcept { return depth_; }
 

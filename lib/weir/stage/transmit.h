@@ -23,6 +23,13 @@ class Transmit {
 
   explicit Transmit(Queue queue) : queue_(std::move(queue)) {}
 
+  // Of a queue that has one.
+  decltype(auto) port_name() const noexcept requires
+      requires(const Queue& queue) {
+    queue.port_name();
+  }
+  { return queue_.port_name(); }
+
   void Send(Burst& burst, Lcore& lcore) noexcept { queue_.Send(burst, lcore); }
   void Reap(Lcore& lcore) noexcept { queue_.Reap(lcore); }
   bool Flush(Lcore& lcore) noexcept { return queue_.Flush(lcore); }

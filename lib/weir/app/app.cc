@@ -1,0 +1,235 @@
+#include "weir/app/app.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "weir/app/pool_plan.h"
+#include "weir/app/report_json.h"
+#include "weir/app/stats_printer.h"
+#include "weir/base/tsc_clock.h"
+#include "weir/memory/arena.h"
+#include "weir/net/ethernet.h"
+#include "weir/net/mac_address.h"
+#include "weir/runtime/placer.h"
+#include "weir/topo/topology.h"
+
+namespace weir {
+namespace {
+
+// The memory of the pool goes where all ports are, or anywhere.
+int CommonNode(std::span<const PortDevice> devices) {
+  if (devices.empty()) return -1;
+  const int node = devices[0].info().numa_node;
+  const bool common = std::ranges::all_of(devices, [node](const auto& device) {
+    return device.info().numa_node == node;
+  });
+  return common ? node : -1;
+}
+
+absl::Status WithContext(absl::string_view context,
+                         const absl::Status& status) {
+  return absl::Status(status.code(),
+                      absl::StrCat(context, ": ", status.message()));
+}
+
+uint64_t MbufsOf(const PortInfo& info, const MbufPool::Options& pool) {
+  const uint64_t room = pool.chunk_bytes - pool.headroom_bytes;
+  return (info.mtu_bytes + net::kL2OverheadBytes + room - 1) / room;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<App>> App::Create(AppOptions options) {
+  absl::StatusOr<SignalWait> signals = SignalWait::Create();
+  if (!signals.ok()) return signals.status();
+  std::ofstream json;
+  if (!options.json_file.empty()) {
+    json.open(options.json_file, std::ios::trunc);
+    if (!json) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--json: ", options.json_file,
+                       ": cannot be written: ", std::strerror(errno)));
+    }
+  }
+  return std::unique_ptr<App>(
+      new App(std::move(options), *std::move(signals), std::move(json)));
+}
+
+absl::StatusOr<std::span<Port>> App::OpenPorts() {
+  if (runtime_ != nullptr) {
+    return absl::FailedPreconditionError("OpenPorts is for once");
+  }
+  absl::StatusOr<Placer> placer = MakePlacer();
+  if (!placer.ok()) return placer.status();
+  std::vector<PortDevice> devices;
+  for (const std::string& name : options_.ports) {
+    absl::StatusOr<PortDevice> device = PortDevice::Open(name);
+    if (!device.ok()) return device.status();
+    devices.push_back(*std::move(device));
+  }
+  absl::Status status = CheckDistinct(devices);
+  if (status.ok()) status = CreatePool(devices, *placer);
+  if (!status.ok()) return status;
+  for (PortDevice& device : devices) {
+    absl::StatusOr<Port> port = Port::Open(std::move(device), *pool_);
+    if (!port.ok()) return port.status();
+    ports_.push_back(*std::move(port));
+  }
+  absl::StatusOr<std::unique_ptr<Runtime>> runtime =
+      Runtime::Create(*std::move(placer), *pool_);
+  if (!runtime.ok()) return runtime.status();
+  runtime_ = *std::move(runtime);
+  return std::span<Port>(ports_);
+}
+
+absl::StatusOr<Placer> App::MakePlacer() const {
+  absl::StatusOr<Topology> topology = Topology::Read();
+  if (!topology.ok()) return topology.status();
+  std::vector<uint32_t> wanted;
+  if (!options_.lcores.empty()) {
+    auto parsed = topology->ParseLcores(options_.lcores);
+    if (!parsed.ok()) return WithContext("--lcores", parsed.status());
+    wanted = *std::move(parsed);
+  }
+  return Placer(topology->lcores(), wanted);
+}
+
+absl::Status App::CreatePool(std::span<const PortDevice> devices,
+                             const Placer& placer) {
+  MbufPool::Options options;
+  PoolPlan plan;
+  plan.chunk_bytes = options.chunk_bytes;
+  plan.lcores = placer.lcores().size();
+  plan.pipelines = std::max<uint64_t>(devices.size(), plan.lcores);
+  for (const PortDevice& device : devices) {
+    plan.queue_mbufs +=
+        Port::MbufsHeld(device.info(), PortOptions(), options.chunk_bytes,
+                        options.headroom_bytes);
+    plan.mbufs_per_frame =
+        std::max(plan.mbufs_per_frame, MbufsOf(device.info(), options));
+  }
+  pool_arithmetic_ = plan.Arithmetic();
+  if (plan.mbufs() > std::numeric_limits<uint32_t>::max()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("mbuf pool: too many mbufs: ", pool_arithmetic_,
+                     "; use fewer ports or a smaller MTU"));
+  }
+  options.mbufs = static_cast<uint32_t>(plan.mbufs());
+  options.caches = static_cast<uint32_t>(plan.lcores);
+  options.numa_node = CommonNode(devices);
+  absl::StatusOr<std::unique_ptr<MbufPool>> pool = MbufPool::Create(options);
+  if (!pool.ok()) {
+    return WithContext(absl::StrCat("mbuf pool of ", pool_arithmetic_),
+                       pool.status());
+  }
+  pool_ = *std::move(pool);
+  return absl::OkStatus();
+}
+
+absl::Status App::RunUntilSignal() {
+  if (runtime_ == nullptr) {
+    return absl::FailedPreconditionError(
+        "RunUntilSignal comes after OpenPorts");
+  }
+  // Measured now, not in the first report.
+  TscHz();
+  PrintStart();
+  const Clock::time_point begin = Clock::now();
+  absl::Status started = runtime_->Start();
+  if (!started.ok()) return started;
+  WaitForEnd(begin);
+  runtime_->Stop();
+  PrintWarnings();
+  const AppReport report = Report(begin);
+  std::fputs(FormatTable(report).c_str(), stdout);
+  std::fflush(stdout);
+  return WriteJson(report);
+}
+
+void App::WaitForEnd(Clock::time_point begin) {
+  const Clock::time_point end =
+      options_.duration ? begin + absl::ToChronoNanoseconds(*options_.duration)
+                        : Clock::time_point::max();
+  const auto interval = absl::ToChronoNanoseconds(options_.stats_interval);
+  const bool rates = interval.count() != 0;
+  Clock::time_point next = rates ? begin + interval : end;
+  AppReport before = Report(begin);
+  if (rates) std::fputs(RatesHeader().c_str(), stdout);
+  while (!runtime_->done()) {
+    const SignalWait::Woken woken =
+        signals_.WaitUntil(std::min(next, end), runtime_->done_fd());
+    PrintWarnings();
+    if (woken == SignalWait::Woken::kSignal || Clock::now() >= end) return;
+    if (woken != SignalWait::Woken::kTime) continue;
+    AppReport now = Report(begin);
+    std::fputs(FormatRates(before, now).c_str(), stdout);
+    std::fflush(stdout);
+    before = std::move(now);
+    next += interval;
+  }
+}
+
+void App::PrintStart() const {
+  for (const Port& port : ports_) {
+    std::printf("port %s: %s, MAC %s, MTU %u\n", port.name().c_str(),
+                port.chosen().c_str(), net::ToString(port.mac()).c_str(),
+                port.mtu_bytes());
+  }
+  std::string lcores;
+  for (const auto& [lcore, pipelines] : runtime_->loads()) {
+    absl::StrAppend(&lcores, lcores.empty() ? "" : ", ", lcore, " (", pipelines,
+                    pipelines == 1 ? " pipeline)" : " pipelines)");
+  }
+  std::printf("lcores %s; pool on %s\n", lcores.c_str(),
+              std::string(ToString(pool_->arena().rung())).c_str());
+  std::printf("%s\n", pool_arithmetic_.c_str());
+  std::fflush(stdout);
+}
+
+void App::PrintWarnings() const {
+  for (const Port& port : ports_) {
+    for (std::string warning = port.monitor()->TakeWarning(); !warning.empty();
+         warning = port.monitor()->TakeWarning()) {
+      std::fprintf(stderr, "%s: warning: %s\n", options_.name.c_str(),
+                   warning.c_str());
+    }
+  }
+}
+
+AppReport App::Report(Clock::time_point begin) const {
+  AppReport report;
+  report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  report.tsc_hz = static_cast<double>(TscHz());
+  report.lcores = runtime_->Snapshot();
+  for (const Port& port : ports_) {
+    PortReport& seen = report.ports.emplace_back();
+    seen.info = port.info();
+    seen.queues = port.monitor()->queues();
+    seen.device_counters = port.monitor()->device_counters();
+    for (const QueueStats& queue : seen.queues) {
+      const bool rx = queue.name.starts_with("rx");
+      (rx ? report.mbufs.posted : report.mbufs.sending) += queue.held_mbufs;
+    }
+  }
+  report.mbufs.total = pool_->mbufs();
+  report.mbufs.free = pool_->mbufs() - pool_->used_mbufs();
+  for (uint32_t i = 0; i < pool_->caches(); ++i) {
+    report.mbufs.shortages += pool_->cache(i).shortages();
+  }
+  return report;
+}
+
+absl::Status App::WriteJson(const AppReport& report) {
+  if (options_.json_file.empty()) return absl::OkStatus();
+  json_ << FormatJson(options_.name, report);
+  json_.close();
+  if (json_) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("--json: ", options_.json_file,
+                                          ": could not be written in full"));
+}
+
+}  // namespace weir

@@ -1,0 +1,112 @@
+// Ports and pipelines of one process, from opening the first to printing the
+// last number: the facade that a main() talks to.
+
+#ifndef WEIR_APP_APP_H_
+#define WEIR_APP_APP_H_
+
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "weir/app/report.h"
+#include "weir/app/signal_wait.h"
+#include "weir/mbuf/mbuf_pool.h"
+#include "weir/port/port.h"
+#include "weir/port/port_device.h"
+#include "weir/port/port_monitor.h"
+#include "weir/runtime/runtime.h"
+#include "weir/runtime/task.h"
+
+namespace weir {
+
+// What AppMain found on the command line.
+struct AppOptions {
+  // Of the program, for messages.
+  std::string name;
+  // Names of ports, as Port::Open takes them.
+  std::vector<std::string> ports;
+  // Where pipelines go, in turn, as Topology::ParseLcores takes them; empty:
+  // chosen.
+  std::string lcores;
+  // When to end at the latest.
+  std::optional<absl::Duration> duration;
+  // Between two lines of rates; zero for none.
+  absl::Duration stats_interval = absl::Seconds(1);
+  // The file for the final report, empty for none.
+  std::string json_file;
+};
+
+// Control thread only.
+class App {
+ public:
+  // Takes over SIGINT and SIGTERM. InvalidArgument if the JSON file cannot be
+  // written.
+  static absl::StatusOr<std::unique_ptr<App>> Create(AppOptions options);
+
+  App(const App&) = delete;
+  App& operator=(const App&) = delete;
+  ~App() = default;
+
+  // Opens the ports of the command line, in its order, and the one mbuf pool
+  // that serves them. They live as long as the app. InvalidArgument for a port
+  // given twice or lcores that do not exist; otherwise the errors of
+  // PortDevice::Open, MbufPool::Create and Port::Open. Once.
+  absl::StatusOr<std::span<Port>> OpenPorts();
+
+  // Places `pipeline` on an lcore; it runs from RunUntilSignal on.
+  // FailedPrecondition before OpenPorts.
+  template <Runnable T>
+  absl::Status Launch(const Placement& placement, T pipeline) {
+    if (runtime_ == nullptr) {
+      return absl::FailedPreconditionError("Launch comes after OpenPorts");
+    }
+    runtime_->Launch(placement, std::move(pipeline));
+    return absl::OkStatus();
+  }
+
+  // Runs until SIGINT, SIGTERM, the end of the duration, or until no port has
+  // any more input. Prints rates meanwhile, then lets pipelines drain, for
+  // Worker::kDrainMs at most, and prints the table. What Runtime::Start
+  // returns, or DataLoss if the JSON file could not be written.
+  absl::Status RunUntilSignal();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  App(AppOptions options, SignalWait signals, std::ofstream json)
+      : options_(std::move(options)),
+        signals_(std::move(signals)),
+        json_(std::move(json)) {}
+
+  absl::StatusOr<Placer> MakePlacer() const;
+  absl::Status CreatePool(std::span<const PortDevice> devices,
+                          const Placer& placer);
+  void PrintStart() const;
+  void PrintWarnings() const;
+  AppReport Report(Clock::time_point begin) const;
+  // Waits and prints rates until something ends the run.
+  void WaitForEnd(Clock::time_point begin);
+  absl::Status WriteJson(const AppReport& report);
+
+  AppOptions options_;
+  SignalWait signals_;
+  std::ofstream json_;
+  // How the size of the pool came about.
+  std::string pool_arithmetic_;
+  std::unique_ptr<MbufPool> pool_;
+  std::vector<Port> ports_;
+  std::unique_ptr<Runtime> runtime_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_APP_APP_H_

@@ -1,0 +1,146 @@
+#include "weir/app/app_main.h"
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/reflection.h"
+#include "absl/flags/usage_config.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "weir/app/flag_values.h"
+
+ABSL_FLAG(std::string, lcores, "",
+          "where pipelines run, in turn: numbers and ranges such as 0,2-4; "
+          "chosen near the ports if empty");
+ABSL_FLAG(std::string, duration, "",
+          "end after this time: seconds, or with unit such as 500ms or 1m30s; "
+          "without it run until SIGINT, SIGTERM or the end of all input");
+ABSL_FLAG(std::string, stats, "1s",
+          "time between two lines of rates, as --duration; 0 for none");
+ABSL_FLAG(std::string, json, "", "write the final table to this file, as JSON");
+
+namespace weir {
+namespace {
+
+constexpr absl::Duration kDefaultDuration = absl::Seconds(5);
+
+constexpr absl::string_view kPortHelp =
+    R"(Ports:
+  mlx5_0, mlx5_0:2    a verbs device, and the number of its port
+  eth0                a netdev: its verbs device if that can do raw packets,
+                      else packet:eth0
+  null:[size=BYTES]   makes frames at full speed, swallows what is sent
+  wire:NAME           one of the two ends of a wire in this process
+  pcap:[IN][,out=OUT] receives the frames of a capture, writes one
+  packet:NETDEV       a netdev through the kernel
+)";
+
+absl::string_view ProgramName(absl::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// A flag of ours, not of a library below.
+bool IsOwnFlag(absl::string_view file) {
+  return absl::StrContains(file, "weir/app/") ||
+         absl::StrContains(file, "apps/");
+}
+
+bool WantsHelp(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const absl::string_view argument = argv[i];
+    if (argument == "--") return false;
+    if (argument == "--help" || argument == "-help" || argument == "-h") {
+      return true;
+    }
+  }
+  return false;
+}
+
+void PrintHelp(absl::string_view name, const AppInfo& info) {
+  std::string text =
+      absl::StrCat(info.about, "\n\nUsage: ", name, " [FLAG...] PORT...\n\n",
+                   kPortHelp, "\nFlags:\n");
+  std::map<std::string, std::string> flags;
+  for (const auto& [flag, value] : absl::GetAllFlags()) {
+    if (!IsOwnFlag(value->Filename())) continue;
+    const std::string standard = value->DefaultValue();
+    flags[std::string(flag)] = absl::StrCat(
+        value->Help(),
+        standard.empty() ? "" : absl::StrCat(" (default ", standard, ")"));
+  }
+  for (const auto& [flag, help] : flags) {
+    absl::StrAppend(&text, "  --", flag, ": ", help, "\n");
+  }
+  if (!info.examples.empty()) absl::StrAppend(&text, "\nExamples:\n");
+  for (const absl::string_view line :
+       absl::StrSplit(info.examples, '\n', absl::SkipEmpty())) {
+    absl::StrAppend(&text, "  ", name, " ", line, "\n");
+  }
+  std::fputs(text.c_str(), stdout);
+}
+
+// The value of a flag, or an error that starts with its name.
+template <typename T>
+absl::StatusOr<T> Named(absl::string_view flag, absl::StatusOr<T> value) {
+  if (value.ok()) return value;
+  return absl::Status(value.status().code(),
+                      absl::StrCat(flag, ": ", value.status().message()));
+}
+
+absl::StatusOr<AppOptions> ReadFlags(AppOptions options) {
+  options.lcores = absl::GetFlag(FLAGS_lcores);
+  const std::string duration = absl::GetFlag(FLAGS_duration);
+  if (!duration.empty()) {
+    const auto time = Named("--duration", ParseDuration(duration));
+    if (!time.ok()) return time.status();
+    options.duration = *time;
+  }
+  const auto interval =
+      Named("--stats", ParseDuration(absl::GetFlag(FLAGS_stats)));
+  if (!interval.ok()) return interval.status();
+  options.stats_interval = *interval;
+  options.json_file = absl::GetFlag(FLAGS_json);
+  return options;
+}
+
+absl::Status Run(AppOptions parsed, absl::Status (*run)(App&)) {
+  absl::StatusOr<AppOptions> options = ReadFlags(std::move(parsed));
+  if (!options.ok()) return options.status();
+  absl::StatusOr<std::unique_ptr<App>> app = App::Create(*std::move(options));
+  if (!app.ok()) return app.status();
+  return run(**app);
+}
+
+}  // namespace
+
+int AppMain(int argc, char** argv, const AppInfo& info,
+            absl::Status (*run)(App&)) {
+  AppOptions options;
+  options.name = std::string(ProgramName(argc > 0 ? argv[0] : "weir"));
+  if (WantsHelp(argc, argv)) {
+    PrintHelp(options.name, info);
+    return 0;
+  }
+  const std::vector<char*> arguments = absl::ParseCommandLine(argc, argv);
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    options.ports.emplace_back(arguments[i]);
+  }
+  if (options.ports.empty()) {
+    options.ports = info.default_ports;
+    options.duration = kDefaultDuration;
+  }
+  const std::string name = options.name;
+  const absl::Status status = Run(std::move(options), run);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s: %s\n", name.c_str(),
+               std::string(status.message()).c_str());
+  return 1;
+}
+
+}  // namespace weir

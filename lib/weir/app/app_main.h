@@ -1,0 +1,33 @@
+// The main() of every app: flags, usage, the one line of an error, exit code.
+
+#ifndef WEIR_APP_APP_MAIN_H_
+#define WEIR_APP_APP_MAIN_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "weir/app/app.h"
+
+namespace weir {
+
+// What an app says of itself.
+struct AppInfo {
+  // One sentence, first thing in --help.
+  absl::string_view about;
+  // Command lines without the program's name, one a line.
+  absl::string_view examples = {};
+  // The ports when the command line names none; the app then ends by itself
+  // after five seconds unless --duration says otherwise.
+  std::vector<std::string> default_ports = {};
+};
+
+// Parses the command line, runs `run` and returns the exit code: 0, or 1 after
+// one line on stderr, "PROGRAM: what is wrong". Once, from main.
+int AppMain(int argc, char** argv, const AppInfo& info,
+            absl::Status (*run)(App&));
+
+}  // namespace weir
+
+#endif  // WEIR_APP_APP_MAIN_H_

@@ -1,0 +1,113 @@
+#include "weir/app/report_json.h"
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "weir/net/mac_address.h"
+
+namespace weir {
+namespace {
+
+// Keeps the order of keys, so that the file reads like the table.
+using Json = nlohmann::ordered_json;
+
+Json ToJson(const std::vector<NamedCount>& counts) {
+  Json object = Json::object();
+  for (const NamedCount& count : counts) object[count.name] = count.value;
+  return object;
+}
+
+Json ToJson(const StageSnapshot& stage) {
+  Json drops = Json::object();
+  for (const DropSnapshot& drop : stage.drops) drops[drop.name] = drop.packets;
+  return {{"name", stage.name},
+          {"packets", stage.packets},
+          {"cycles_per_packet", stage.tsc_per_packet()},
+          {"taken", stage.taken},
+          {"made", stage.made},
+          {"drops", drops}};
+}
+
+Json ToJson(const PipelineSnapshot& pipeline) {
+  Json stages = Json::array();
+  for (const StageSnapshot& stage : pipeline.stages) {
+    stages.push_back(ToJson(stage));
+  }
+  return {{"from", pipeline.from},
+          {"to", pipeline.to},
+          {"received", pipeline.received},
+          {"sent", pipeline.sent},
+          {"dropped", pipeline.dropped()},
+          {"held", pipeline.held},
+          {"stages", stages}};
+}
+
+Json ToJson(const LcoreSnapshot& lcore) {
+  Json pipelines = Json::array();
+  for (const PipelineSnapshot& pipeline : lcore.pipelines) {
+    pipelines.push_back(ToJson(pipeline));
+  }
+  return {{"lcore", lcore.lcore},
+          {"polls", lcore.polls},
+          {"busy_polls", lcore.busy_polls},
+          {"packets", lcore.packets},
+          {"cycles_per_packet", lcore.tsc_per_packet()},
+          {"pipelines", pipelines}};
+}
+
+Json ToJson(const QueueStats& queue) {
+  return {{"name", queue.name},
+          {"posts", queue.posts},
+          {"completions", queue.completions},
+          {"packets", queue.packets},
+          {"bytes", queue.bytes},
+          {"errors", queue.errors},
+          {"recoveries", queue.recoveries},
+          {"held_mbufs", queue.held_mbufs},
+          {"drops", ToJson(queue.drops)}};
+}
+
+Json ToJson(const PortReport& port) {
+  Json queues = Json::array();
+  for (const QueueStats& queue : port.queues) queues.push_back(ToJson(queue));
+  return {{"name", port.info.name},
+          {"device", port.info.device},
+          {"netdev", port.info.netdev},
+          {"mac", net::ToString(port.info.mac)},
+          {"mtu_bytes", port.info.mtu_bytes},
+          {"queues", queues},
+          {"device_counters", ToJson(port.device_counters)}};
+}
+
+Json ToJson(const MbufLedger& mbufs) {
+  return {{"total", mbufs.total},   {"free", mbufs.free},
+          {"posted", mbufs.posted}, {"sending", mbufs.sending},
+          {"held", mbufs.held()},   {"shortages", mbufs.shortages}};
+}
+
+Json ToJson(const Conservation& sum) {
+  return {{"received", sum.received}, {"made", sum.made},   {"sent", sum.sent},
+          {"dropped", sum.dropped},   {"taken", sum.taken}, {"held", sum.held},
+          {"conserved", sum.holds()}};
+}
+
+}  // namespace
+
+std::string FormatJson(absl::string_view app, const AppReport& report) {
+  Json lcores = Json::array();
+  for (const LcoreSnapshot& lcore : report.lcores) {
+    lcores.push_back(ToJson(lcore));
+  }
+  Json ports = Json::array();
+  for (const PortReport& port : report.ports) ports.push_back(ToJson(port));
+  const Json all = {{"app", std::string(app)},
+                    {"seconds", report.seconds},
+                    {"tsc_hz", report.tsc_hz},
+                    {"lcores", lcores},
+                    {"ports", ports},
+                    {"mbufs", ToJson(report.mbufs)},
+                    {"packets", ToJson(Conserve(report.lcores))}};
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace weir

@@ -1,0 +1,88 @@
+#include "weir/app/signal_wait.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+#include "weir/base/errno_status.h"
+
+namespace weir {
+namespace {
+
+// Zero when `deadline` is over; an hour at most, after which the wait starts
+// again.
+timespec TimeLeft(std::chrono::steady_clock::time_point deadline) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds left = std::clamp<std::chrono::nanoseconds>(
+      deadline - now, std::chrono::nanoseconds(0), std::chrono::hours(1));
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+  timespec time{};
+  time.tv_sec = seconds.count();
+  time.tv_nsec = (left - seconds).count();
+  return time;
+}
+
+}  // namespace
+
+absl::StatusOr<SignalWait> SignalWait::Create() {
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGINT);
+  sigaddset(&stop, SIGTERM);
+  sigset_t before;
+  const int error = pthread_sigmask(SIG_BLOCK, &stop, &before);
+  if (error != 0) {
+    return ErrnoStatus(error, {.object = "signals", .call = "pthread_sigmask"});
+  }
+  const int signal_fd = signalfd(-1, &stop, SFD_CLOEXEC);
+  if (signal_fd < 0) {
+    const int failed = errno;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return ErrnoStatus(failed, {.object = "signals",
+                                .call = "signalfd",
+                                .remedy = "raise the limit of open files"});
+  }
+  return SignalWait(signal_fd, before);
+}
+
+SignalWait::SignalWait(SignalWait&& other) noexcept
+    : signal_fd_(std::exchange(other.signal_fd_, -1)), before_(other.before_) {}
+
+SignalWait::~SignalWait() {
+  if (signal_fd_ < 0) return;
+  close(signal_fd_);
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+SignalWait::Woken SignalWait::WaitUntil(
+    std::chrono::steady_clock::time_point deadline, int descriptor) {
+  for (;;) {
+    const timespec timeout = TimeLeft(deadline);
+    std::array<pollfd, 2> wake = {
+        pollfd{.fd = signal_fd_, .events = POLLIN, .revents = 0},
+        pollfd{.fd = descriptor, .events = POLLIN, .revents = 0}};
+    const int ready = ppoll(wake.data(), wake.size(), &timeout, nullptr);
+    if (ready == 0 && std::chrono::steady_clock::now() >= deadline) {
+      return Woken::kTime;
+    }
+    if (ready <= 0) continue;
+    if (wake[0].revents != 0) {
+      signalfd_siginfo signal;
+      if (read(signal_fd_, &signal, sizeof(signal)) > 0) return Woken::kSignal;
+    }
+    eventfd_t count;
+    if (wake[1].revents != 0 && eventfd_read(descriptor, &count) == 0) {
+      return Woken::kDescriptor;
+    }
+  }
+}
+
+}  // namespace weir

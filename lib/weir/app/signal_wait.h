@@ -1,0 +1,47 @@
+// SIGINT and SIGTERM as something to wait for, beside other descriptors: no
+// handler, no flag, no sleep.
+
+#ifndef WEIR_APP_SIGNAL_WAIT_H_
+#define WEIR_APP_SIGNAL_WAIT_H_
+
+#include <signal.h>
+
+#include <chrono>
+
+#include "absl/status/statusor.h"
+
+namespace weir {
+
+// Blocks SIGINT and SIGTERM in the thread that creates it, and so in those that
+// thread starts later; they stay blocked until it is destroyed. Control thread,
+// before other threads start.
+class SignalWait {
+ public:
+  // ResourceExhausted if the process has no file descriptor left.
+  static absl::StatusOr<SignalWait> Create();
+
+  SignalWait(SignalWait&& other) noexcept;
+  SignalWait& operator=(SignalWait&& other) = delete;
+  SignalWait(const SignalWait&) = delete;
+  SignalWait& operator=(const SignalWait&) = delete;
+  ~SignalWait();
+
+  enum class Woken { kSignal, kDescriptor, kTime };
+
+  // Returns at the first of: a signal, `descriptor` (an eventfd, which is then
+  // reset) readable, `deadline`. Control thread.
+  Woken WaitUntil(std::chrono::steady_clock::time_point deadline,
+                  int descriptor);
+
+ private:
+  SignalWait(int signal_fd, const sigset_t& before)
+      : signal_fd_(signal_fd), before_(before) {}
+
+  int signal_fd_;
+  // The signals that were blocked before.
+  sigset_t before_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_APP_SIGNAL_WAIT_H_

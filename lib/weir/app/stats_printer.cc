@@ -1,0 +1,171 @@
+#include "weir/app/stats_printer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+
+namespace weir {
+namespace {
+
+constexpr double kBitsPerByte = 8;
+constexpr double kMega = 1e6;
+
+// The sums of a port that rates are made of.
+struct Traffic {
+  uint64_t rx_packets = 0;
+  uint64_t rx_bytes = 0;
+  uint64_t tx_packets = 0;
+  uint64_t tx_bytes = 0;
+  uint64_t drops = 0;
+};
+
+bool IsRx(const QueueStats& queue) { return queue.name.starts_with("rx"); }
+
+// Counters of a device that say that a frame was lost.
+bool IsLoss(const NamedCount& counter) {
+  constexpr absl::string_view kLosses[] = {
+      "out_of_buffer", "unmatched", "rx_oversize", "rx_dropped", "tx_dropped"};
+  return std::ranges::find(kLosses, counter.name) != std::end(kLosses);
+}
+
+Traffic Sum(const PortReport& port) {
+  Traffic sum;
+  for (const QueueStats& queue : port.queues) {
+    (IsRx(queue) ? sum.rx_packets : sum.tx_packets) += queue.packets;
+    (IsRx(queue) ? sum.rx_bytes : sum.tx_bytes) += queue.bytes;
+    for (const NamedCount& drop : queue.drops) sum.drops += drop.value;
+  }
+  for (const NamedCount& counter : port.device_counters) {
+    if (IsLoss(counter)) sum.drops += counter.value;
+  }
+  return sum;
+}
+
+// A second's share of what a count grew by, rounded.
+uint64_t PerSecond(uint64_t before, uint64_t now, double seconds) {
+  return static_cast<uint64_t>(
+      std::llround(static_cast<double>(now - before) / seconds));
+}
+
+std::string Megabits(uint64_t before, uint64_t now, double seconds) {
+  const double bits = static_cast<double>(now - before) * kBitsPerByte;
+  return absl::StrFormat("%.1f", bits / seconds / kMega);
+}
+
+void AppendStage(std::string& out, const StageSnapshot& stage) {
+  absl::StrAppendFormat(&out, "    %-40s %18s %14.1f\n", stage.name,
+                        WithCommas(stage.packets), stage.tsc_per_packet());
+  const auto line = [&out](absl::string_view what, uint64_t count) {
+    absl::StrAppendFormat(&out, "      %-38s %18s\n", what, WithCommas(count));
+  };
+  if (stage.taken != 0) line("taken", stage.taken);
+  if (stage.made != 0) line("made", stage.made);
+  for (const DropSnapshot& drop : stage.drops) {
+    line(absl::StrCat("drop: ", drop.name), drop.packets);
+  }
+}
+
+void AppendLcores(std::string& out, const AppReport& report) {
+  absl::StrAppendFormat(&out, "%-44s %18s %14s\n", "lcore, stage", "packets",
+                        "cycles/packet");
+  for (const LcoreSnapshot& lcore : report.lcores) {
+    absl::StrAppendFormat(&out, "lcore %-38u %18s %14.1f\n", lcore.lcore,
+                          WithCommas(lcore.packets), lcore.tsc_per_packet());
+    for (const PipelineSnapshot& pipeline : lcore.pipelines) {
+      absl::StrAppend(&out, "  ", pipeline.from, " -> ", pipeline.to, "\n");
+      for (const StageSnapshot& stage : pipeline.stages) {
+        AppendStage(out, stage);
+      }
+    }
+  }
+}
+
+void AppendQueues(std::string& out, const AppReport& report) {
+  absl::StrAppendFormat(&out, "%-28s %16s %16s %8s %7s\n", "port, queue",
+                        "posts", "completions", "errors", "held");
+  for (const PortReport& port : report.ports) {
+    absl::StrAppend(&out, port.info.name, " (", port.info.device, ")\n");
+    for (const QueueStats& queue : port.queues) {
+      absl::StrAppendFormat(
+          &out, "  %-26s %16s %16s %8s %7s\n", queue.name,
+          WithCommas(queue.posts), WithCommas(queue.completions),
+          WithCommas(queue.errors), WithCommas(queue.held_mbufs));
+      for (const NamedCount& drop : queue.drops) {
+        absl::StrAppendFormat(&out, "    %-24s %16s\n",
+                              absl::StrCat("drop: ", drop.name),
+                              WithCommas(drop.value));
+      }
+    }
+    for (const NamedCount& counter : port.device_counters) {
+      absl::StrAppendFormat(&out, "  %-26s %16s\n",
+                            absl::StrCat("device: ", counter.name),
+                            WithCommas(counter.value));
+    }
+  }
+}
+
+void AppendLaws(std::string& out, const AppReport& report) {
+  const MbufLedger& mbufs = report.mbufs;
+  absl::StrAppend(&out, "mbufs: ", WithCommas(mbufs.total), " = ",
+                  WithCommas(mbufs.free), " free + ", WithCommas(mbufs.posted),
+                  " posted + ", WithCommas(mbufs.sending), " sending + ",
+                  WithCommas(mbufs.held()), " held; ",
+                  WithCommas(mbufs.shortages), " shortages\n");
+  const Conservation sum = Conserve(report.lcores);
+  absl::StrAppend(&out, "packets: ", WithCommas(sum.received), " received + ",
+                  WithCommas(sum.made), " made ", sum.holds() ? "=" : "!=", " ",
+                  WithCommas(sum.sent), " sent + ", WithCommas(sum.dropped),
+                  " dropped + ", WithCommas(sum.taken), " taken + ",
+                  WithCommas(sum.held), " held\n");
+}
+
+}  // namespace
+
+std::string WithCommas(uint64_t value) {
+  std::string digits = absl::StrCat(value);
+  for (size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, ",");
+  }
+  return digits;
+}
+
+std::string RatesHeader() {
+  return absl::StrFormat("%8s  %-16s %12s %11s %12s %11s %9s\n", "seconds",
+                         "port", "rx packets/s", "rx Mbit/s", "tx packets/s",
+                         "tx Mbit/s", "drops");
+}
+
+std::string FormatRates(const AppReport& before, const AppReport& now) {
+  const double seconds = now.seconds - before.seconds;
+  std::string out;
+  for (size_t i = 0; i < now.ports.size(); ++i) {
+    const Traffic a = Sum(before.ports[i]);
+    const Traffic b = Sum(now.ports[i]);
+    absl::StrAppendFormat(
+        &out, "%8.1f  %-16s %12s %11s %12s %11s %9s\n", now.seconds,
+        now.ports[i].info.name,
+        WithCommas(PerSecond(a.rx_packets, b.rx_packets, seconds)),
+        Megabits(a.rx_bytes, b.rx_bytes, seconds),
+        WithCommas(PerSecond(a.tx_packets, b.tx_packets, seconds)),
+        Megabits(a.tx_bytes, b.tx_bytes, seconds),
+        WithCommas(b.drops - a.drops));
+  }
+  return out;
+}
+
+std::string FormatTable(const AppReport& report) {
+  std::string out =
+      absl::StrFormat("--- %.1f seconds, cycles of %.2f GHz ---\n",
+                      report.seconds, report.tsc_hz / 1e9);
+  AppendLcores(out, report);
+  AppendQueues(out, report);
+  AppendLaws(out, report);
+  return out;
+}
+
+}  // namespace weir
