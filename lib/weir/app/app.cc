@@ -175,9 +175,8 @@ void App::WaitForEnd(Clock::time_point begin) {
 
 void App::PrintStart() const {
   for (const Port& port : ports_) {
-    std::printf("port %s: %s, MAC %s, MTU %u\n", port.name().c_str(),
-                port.chosen().c_str(), net::ToString(port.mac()).c_str(),
-                port.mtu_bytes());
+    std::printf("port %s, MAC %s, MTU %u\n", port.chosen().c_str(),
+                net::ToString(port.mac()).c_str(), port.mtu_bytes());
   }
   std::string lcores;
   for (const auto& [lcore, pipelines] : runtime_->loads()) {

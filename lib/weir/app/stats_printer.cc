@@ -56,9 +56,16 @@ std::string Megabits(uint64_t before, uint64_t now, double seconds) {
   return absl::StrFormat("%.1f", bits / seconds / kMega);
 }
 
+// TSC ticks a packet of a stage or an lcore, if any were timed.
+template <typename Snapshot>
+std::string Cycles(const Snapshot& part) {
+  if (part.timed_packets == 0) return "-";
+  return absl::StrFormat("%.1f", part.tsc_per_packet());
+}
+
 void AppendStage(std::string& out, const StageSnapshot& stage) {
-  absl::StrAppendFormat(&out, "    %-40s %18s %14.1f\n", stage.name,
-                        WithCommas(stage.packets), stage.tsc_per_packet());
+  absl::StrAppendFormat(&out, "    %-40s %18s %14s\n", stage.name,
+                        WithCommas(stage.packets), Cycles(stage));
   const auto line = [&out](absl::string_view what, uint64_t count) {
     absl::StrAppendFormat(&out, "      %-38s %18s\n", what, WithCommas(count));
   };
@@ -73,8 +80,8 @@ void AppendLcores(std::string& out, const AppReport& report) {
   absl::StrAppendFormat(&out, "%-44s %18s %14s\n", "lcore, stage", "packets",
                         "cycles/packet");
   for (const LcoreSnapshot& lcore : report.lcores) {
-    absl::StrAppendFormat(&out, "lcore %-38u %18s %14.1f\n", lcore.lcore,
-                          WithCommas(lcore.packets), lcore.tsc_per_packet());
+    absl::StrAppendFormat(&out, "lcore %-38u %18s %14s\n", lcore.lcore,
+                          WithCommas(lcore.packets), Cycles(lcore));
     for (const PipelineSnapshot& pipeline : lcore.pipelines) {
       absl::StrAppend(&out, "  ", pipeline.from, " -> ", pipeline.to, "\n");
       for (const StageSnapshot& stage : pipeline.stages) {
@@ -126,12 +133,13 @@ void AppendLaws(std::string& out, const AppReport& report) {
 }  // namespace
 
 std::string WithCommas(uint64_t value) {
-  std::string digits = absl::StrCat(value);
-  for (size_t at = digits.size(); at > 3;) {
-    at -= 3;
-    digits.insert(at, ",");
+  const std::string digits = absl::StrCat(value);
+  std::string grouped;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i != 0 && (digits.size() - i) % 3 == 0) grouped.push_back(',');
+    grouped.push_back(digits[i]);
   }
-  return digits;
+  return grouped;
 }
 
 std::string RatesHeader() {

@@ -48,8 +48,6 @@ class Pipeline {
   // Prime, so that timed polls do not always meet the same phase of work that
   // is done every second or fourth poll.
   static constexpr uint32_t kTimedEvery = 61;
-  // A timed poll that took longer (about 0.4 ms) was interrupted: not counted.
-  static constexpr uint64_t kInterruptedTsc = 1'000'000;
 
   explicit Pipeline(In inlet, Parts... parts)
       : Pipeline(std::move(inlet), AllParts(std::move(parts)...), Stages()) {}

@@ -16,6 +16,10 @@
 
 namespace weir {
 
+// A poll that took longer than these TSC ticks (about 0.4 ms) was interrupted:
+// its time says nothing about the code.
+inline constexpr uint64_t kInterruptedTsc = 1'000'000;
+
 // Counters of one part with `kDrops` named reasons to drop; one more slot
 // catches a reason that the part does not name. Owner lcore writes.
 template <size_t kDrops>

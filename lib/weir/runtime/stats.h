@@ -16,16 +16,17 @@ struct LcoreSnapshot {
   // Rounds over all pipelines of the lcore, and those that moved packets.
   uint64_t polls = 0;
   uint64_t busy_polls = 0;
-  // Packets moved, and TSC ticks of the rounds that moved them.
   uint64_t packets = 0;
-  uint64_t busy_tsc = 0;
+  // Packets of the rounds that were not interrupted, and their TSC ticks.
+  uint64_t timed_packets = 0;
+  uint64_t timed_tsc = 0;
   std::vector<PipelineSnapshot> pipelines;
 
   // TSC ticks a packet, everything included; 0 before the first packet.
   double tsc_per_packet() const {
-    return packets == 0
-               ? 0
-               : static_cast<double>(busy_tsc) / static_cast<double>(packets);
+    return timed_packets == 0 ? 0
+                              : static_cast<double>(timed_tsc) /
+                                    static_cast<double>(timed_packets);
   }
 };
 

@@ -46,7 +46,8 @@ LcoreSnapshot Worker::Snapshot() const {
   all.polls = polls_.value();
   all.busy_polls = busy_polls_.value();
   all.packets = packets_.value();
-  all.busy_tsc = busy_tsc_.value();
+  all.timed_packets = timed_packets_.value();
+  all.timed_tsc = timed_tsc_.value();
   for (const auto& task : tasks_) all.pipelines.push_back(task->Snapshot());
   return all;
 }
@@ -88,7 +89,11 @@ void Worker::PollOnce() noexcept {
   idle_polls_ = 0;
   busy_polls_.Add(1);
   packets_.Add(moved);
-  busy_tsc_.Add(lcore_.now_tsc() - begin_tsc);
+  const uint64_t took_tsc = lcore_.now_tsc() - begin_tsc;
+  if (took_tsc <= kInterruptedTsc) {
+    timed_packets_.Add(moved);
+    timed_tsc_.Add(took_tsc);
+  }
 }
 
 void Worker::Idle() noexcept {

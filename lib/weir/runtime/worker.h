@@ -74,7 +74,8 @@ class alignas(kCacheLine) Worker {
   Counter polls_;
   Counter busy_polls_;
   Counter packets_;
-  Counter busy_tsc_;
+  Counter timed_packets_;
+  Counter timed_tsc_;
   // Set-up only below.
   Counter done_;
   std::vector<std::unique_ptr<Task>> tasks_;

@@ -1,0 +1,59 @@
+#include "weir/app/signal_wait.h"
+
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "gtest/gtest.h"
+
+namespace weir {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// Far enough away never to be reached.
+Clock::time_point Later() { return Clock::now() + std::chrono::hours(24); }
+
+class SignalWaitTest : public ::testing::Test {
+ protected:
+  ~SignalWaitTest() override { close(event_); }
+
+  SignalWait wait_ = *SignalWait::Create();
+  int event_ = eventfd(0, EFD_NONBLOCK);
+};
+
+TEST_F(SignalWaitTest, ReturnsAtTheDeadline) {
+  const auto deadline = Clock::now() + milliseconds(20);
+  EXPECT_EQ(wait_.WaitUntil(deadline, event_), SignalWait::Woken::kTime);
+  EXPECT_GE(Clock::now(), deadline);
+}
+
+TEST_F(SignalWaitTest, ReturnsAtOnceWhenTheDeadlineIsOver) {
+  EXPECT_EQ(wait_.WaitUntil(Clock::now() - milliseconds(1), event_),
+            SignalWait::Woken::kTime);
+}
+
+TEST_F(SignalWaitTest, SeesBothSignals) {
+  raise(SIGINT);
+  EXPECT_EQ(wait_.WaitUntil(Later(), event_), SignalWait::Woken::kSignal);
+  raise(SIGTERM);
+  EXPECT_EQ(wait_.WaitUntil(Later(), event_), SignalWait::Woken::kSignal);
+}
+
+TEST_F(SignalWaitTest, SeesTheDescriptorOnce) {
+  eventfd_write(event_, 3);
+  EXPECT_EQ(wait_.WaitUntil(Later(), event_), SignalWait::Woken::kDescriptor);
+  EXPECT_EQ(wait_.WaitUntil(Clock::now(), event_), SignalWait::Woken::kTime);
+}
+
+TEST_F(SignalWaitTest, PrefersTheSignal) {
+  eventfd_write(event_, 1);
+  raise(SIGTERM);
+  EXPECT_EQ(wait_.WaitUntil(Later(), event_), SignalWait::Woken::kSignal);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,71 @@
+#include "weir/app/stats_printer.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "test/app/sample_report.h"
+
+namespace weir {
+namespace {
+
+using testing::SampleReport;
+
+TEST(WithCommasTest, GroupsDigitsByThree) {
+  EXPECT_EQ(WithCommas(0), "0");
+  EXPECT_EQ(WithCommas(999), "999");
+  EXPECT_EQ(WithCommas(1000), "1,000");
+  EXPECT_EQ(WithCommas(1234567), "1,234,567");
+  EXPECT_EQ(WithCommas(UINT64_MAX), "18,446,744,073,709,551,615");
+}
+
+TEST(FormatTableTest, ShowsEveryCountOfTheRun) {
+  EXPECT_EQ(FormatTable(SampleReport()),
+            R"(--- 2.0 seconds, cycles of 2.50 GHz ---
+lcore, stage                                            packets  cycles/packet
+lcore 3                                               1,234,567           20.0
+  null: -> wire:a
+    receive                                           1,234,567           12.5
+    set-macs                                          1,234,567            1.0
+      drop: short                                            60
+    transmit                                          1,234,507              -
+      drop: unsent at stop                                    0
+port, queue                             posts      completions   errors    held
+null: (weir0)
+  rx0                               1,235,591        1,234,567        0   1,024
+  tx0                               1,234,500        1,234,400        1     100
+    drop: too_long                          5
+  device: unmatched                        11
+  device: rx_frames                 1,234,578
+mbufs: 2,048 = 917 free + 1,024 posted + 100 sending + 7 held; 2 shortages
+packets: 1,234,567 received + 0 made = 1,234,500 sent + 60 dropped + 0 taken + 7 held
+)");
+}
+
+TEST(FormatRatesTest, ShowsWhatHappenedBetweenTwoReports) {
+  const AppReport before = SampleReport();
+  AppReport now = before;
+  now.seconds = 4;
+  now.ports[0].queues[0].packets += 62500000;
+  now.ports[0].queues[0].bytes += 4000000000;
+  now.ports[0].queues[1].packets += 1000;
+  now.ports[0].queues[1].bytes += 64000;
+  now.ports[0].queues[1].drops[0].value += 3;
+  now.ports[0].device_counters[0].value += 4;
+  now.ports[0].device_counters[1].value += 99;
+  EXPECT_EQ(
+      RatesHeader() + FormatRates(before, now),
+      R"( seconds  port             rx packets/s   rx Mbit/s tx packets/s   tx Mbit/s     drops
+     4.0  null:              31,250,000     16000.0          500         0.3         7
+)");
+}
+
+TEST(ConserveTest, SeesWhatIsMissing) {
+  AppReport report = SampleReport();
+  EXPECT_TRUE(Conserve(report.lcores).holds());
+  --report.lcores[0].pipelines[0].sent;
+  EXPECT_FALSE(Conserve(report.lcores).holds());
+  EXPECT_NE(FormatTable(report).find("made != "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weir
