@@ -134,6 +134,13 @@ TEST(CaptureWriterTest, RefusesAFileThatAnotherDeviceHasOpen) {
               HasSubstr("another device is writing this file"));
 }
 
+TEST(CaptureWriterTest, SharesDevicesThatAreNoFiles) {
+  const CaptureWriter one = MustCreate("/dev/null");
+  CaptureWriter other = MustCreate("/dev/null");
+  EXPECT_TRUE(Append(other, PatternFrame(1, 60), 0));
+  EXPECT_EQ(other.Flush().written_frames, 1u);
+}
+
 TEST(CaptureWriterTest, NamesTheFileItCannotCreate) {
   EXPECT_EQ(CaptureWriter::Create("/nowhere/a", nullptr).status().message(),
             "/nowhere/a: open for writing: No such file or directory");

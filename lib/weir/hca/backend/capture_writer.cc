@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
@@ -69,7 +70,10 @@ absl::StatusOr<CaptureWriter> CaptureWriter::Create(const std::string& path,
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": is the input and the output; name another file"));
   }
-  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  // Devices such as /dev/null may be shared.
+  struct stat facts {};
+  if (fstat(fd.get(), &facts) == 0 && S_ISREG(facts.st_mode) &&
+      flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return absl::FailedPreconditionError(absl::StrCat(
         path, ": another device has this file open; name another file"));
   }
