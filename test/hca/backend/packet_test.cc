@@ -1,11 +1,14 @@
 #include "weir/hca/backend/packet.h"
 
 #include <arpa/inet.h>
+#include <linux/capability.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -282,6 +286,22 @@ TEST_F(PacketTest, IsPromiscuousOnlyWhileOpen) {
   Shell("ip -d link show out | grep -q 'promiscuity 1'");
   backend_.reset();
   Shell("ip -d link show out | grep -q 'promiscuity 0'");
+}
+
+TEST_F(PacketTest, SaysWhatIsMissingWithoutPrivilege) {
+  std::string message;
+  // Capabilities are of a thread.
+  std::thread unprivileged([&message] {
+    __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3,
+                                       .pid = 0};
+    const __user_cap_data_struct none[2] = {};
+    ASSERT_EQ(syscall(SYS_capset, &header, none), 0);
+    message = std::string(Open("packet:out").status().message());
+  });
+  unprivileged.join();
+  EXPECT_EQ(message,
+            "packet:out: socket(AF_PACKET): Operation not permitted; needs "
+            "CAP_NET_RAW: run as root, or `setcap cap_net_raw+ep PROGRAM`");
 }
 
 TEST_F(PacketTest, RefusesWhatIsNoEthernetNetdev) {
