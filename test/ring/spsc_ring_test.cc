@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "weir/base/cpu_relax.h"
 
 namespace weir {
 namespace {
@@ -149,7 +148,7 @@ TEST(SpscRingThreadTest, HandsOverWhatWasWrittenBeforeAndGetsItBack) {
     for (uint64_t expected = 0; expected < kRounds;) {
       const size_t count =
           there.Dequeue(std::span(handles).first(1 + random() % 48));
-      if (count == 0) CpuRelax();
+      if (count == 0) std::this_thread::yield();
       for (size_t i = 0; i < count; ++i) {
         if (payload[handles[i]] != expected) ++bad;
         payload[handles[i]] = UINT64_MAX;
@@ -168,12 +167,13 @@ TEST(SpscRingThreadTest, HandsOverWhatWasWrittenBeforeAndGetsItBack) {
   for (uint64_t next = 0; next < kRounds;) {
     const size_t want = std::min<uint64_t>(1 + random() % 48, kRounds - next);
     const size_t count = back.Dequeue(std::span(handles).first(want));
-    if (count == 0) CpuRelax();
+    if (count == 0) std::this_thread::yield();
     for (size_t i = 0; i < count; ++i) payload[handles[i]] = next++;
     size_t sent = 0;
     while (sent < count) {
       sent += there.Enqueue(
           std::span<const uint32_t>(handles).subspan(sent, count - sent));
+      if (sent < count) std::this_thread::yield();
     }
   }
   consumer.join();
