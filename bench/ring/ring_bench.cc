@@ -1,0 +1,54 @@
+#include <cstdint>
+#include <span>
+
+#include "bench/ring/ring_loops.h"
+#include "bench/support/peer_thread.h"
+#include "weir/ring/mpmc_ring.h"
+#include "weir/ring/spsc_ring.h"
+
+namespace weir {
+namespace {
+
+struct Spsc : SpscRing<uint32_t> {
+  using Value = uint32_t;
+  using SpscRing::SpscRing;
+};
+
+struct Mpmc : MpmcRing<uint32_t> {
+  using Value = uint32_t;
+  using MpmcRing::MpmcRing;
+};
+
+// How long a cache line takes to the other core: what the figures of two lcores
+// are to be read against.
+struct OneLine {
+  using Value = uint32_t;
+  explicit OneLine(int) {}
+  size_t Enqueue(std::span<const Value>) {
+    full.store(true, std::memory_order_release);
+    return 1;
+  }
+  size_t Dequeue(std::span<Value>) {
+    if (!full.load(std::memory_order_acquire)) return 0;
+    full.store(false, std::memory_order_relaxed);
+    return 1;
+  }
+  alignas(kCacheLine) std::atomic<bool> full{false};
+};
+
+BENCHMARK(RingOneLcore<Spsc, 1>)->Name("spsc/one_lcore/1");
+BENCHMARK(RingOneLcore<Spsc, 8>)->Name("spsc/one_lcore/8");
+BENCHMARK(RingOneLcore<Spsc, 32>)->Name("spsc/one_lcore/32");
+BENCHMARK(RingTwoLcores<Spsc, 1>)->Name("spsc/two_lcores/1");
+BENCHMARK(RingTwoLcores<Spsc, 8>)->Name("spsc/two_lcores/8");
+BENCHMARK(RingTwoLcores<Spsc, 32>)->Name("spsc/two_lcores/32");
+BENCHMARK(RingTwoLcores<Spsc, 128>)->Name("spsc/two_lcores/128");
+BENCHMARK(RingOneWay<Spsc>)->Name("spsc/one_way");
+BENCHMARK(RingOneLcore<Mpmc, 1>)->Name("mpmc/one_lcore/1");
+BENCHMARK(RingOneLcore<Mpmc, 32>)->Name("mpmc/one_lcore/32");
+BENCHMARK(RingTwoLcores<Mpmc, 1>)->Name("mpmc/two_lcores/1");
+BENCHMARK(RingTwoLcores<Mpmc, 32>)->Name("mpmc/two_lcores/32");
+BENCHMARK(RingOneWay<OneLine>)->Name("cache_line/one_way");
+
+}  // namespace
+}  // namespace weir
