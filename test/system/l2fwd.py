@@ -23,7 +23,7 @@ class Outcome:
     status: int
     stdout: str
     stderr: str
-    # What --json wrote, None if there is no such file.
+    # What --json wrote, None if it did not come to that.
     table: dict
 
 
@@ -74,12 +74,13 @@ class Run:
     def wait(self):
         """Its outcome, once it has ended by itself."""
         self._process.wait(PATIENCE_SECONDS)
-        table = None
+        written = ''
         if os.path.exists(self._json):
             with open(self._json, encoding='utf-8') as file:
-                table = json.load(file)
+                written = file.read()
         return Outcome(self._process.returncode, self._text(self._stdout),
-                       self._text(self._stderr), table)
+                       self._text(self._stderr),
+                       json.loads(written) if written else None)
 
     def stop(self):
         """Its outcome after SIGTERM."""

@@ -189,12 +189,13 @@ void App::PrintStart() const {
   std::fflush(stdout);
 }
 
-void App::PrintWarnings() const {
+void App::PrintWarnings() {
   for (const Port& port : ports_) {
     for (std::string warning = port.monitor()->TakeWarning(); !warning.empty();
          warning = port.monitor()->TakeWarning()) {
       std::fprintf(stderr, "%s: warning: %s\n", options_.name.c_str(),
                    warning.c_str());
+      ++warnings_;
     }
   }
 }

@@ -79,6 +79,10 @@ class App {
   // returns, or DataLoss if the JSON file could not be written.
   absl::Status RunUntilSignal();
 
+  // The warnings printed so far. Each says that something came or went
+  // incomplete, so a run with any is no success.
+  uint64_t warnings() const { return warnings_; }
+
  private:
   using Clock = std::chrono::steady_clock;
 
@@ -91,7 +95,7 @@ class App {
   absl::Status CreatePool(std::span<const PortDevice> devices,
                           const Placer& placer);
   void PrintStart() const;
-  void PrintWarnings() const;
+  void PrintWarnings();
   AppReport Report(Clock::time_point begin) const;
   // Waits and prints rates until something ends the run.
   void WaitForEnd(Clock::time_point begin);
@@ -105,6 +109,7 @@ class App {
   std::unique_ptr<MbufPool> pool_;
   std::vector<Port> ports_;
   std::unique_ptr<Runtime> runtime_;
+  uint64_t warnings_ = 0;
 };
 
 }  // namespace weir

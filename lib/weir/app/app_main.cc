@@ -109,12 +109,15 @@ absl::StatusOr<AppOptions> ReadFlags(AppOptions options) {
   return options;
 }
 
-absl::Status Run(AppOptions parsed, absl::Status (*run)(App&)) {
+// Runs the app and returns what the process ends with.
+absl::StatusOr<int> Run(AppOptions parsed, absl::Status (*run)(App&)) {
   absl::StatusOr<AppOptions> options = ReadFlags(std::move(parsed));
   if (!options.ok()) return options.status();
   absl::StatusOr<std::unique_ptr<App>> app = App::Create(*std::move(options));
   if (!app.ok()) return app.status();
-  return run(**app);
+  const absl::Status status = run(**app);
+  if (!status.ok()) return status;
+  return (*app)->warnings() == 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -136,10 +139,10 @@ int AppMain(int argc, char** argv, const AppInfo& info,
     options.duration = kDefaultDuration;
   }
   const std::string name = options.name;
-  const absl::Status status = Run(std::move(options), run);
-  if (status.ok()) return 0;
+  const absl::StatusOr<int> exit_code = Run(std::move(options), run);
+  if (exit_code.ok()) return *exit_code;
   std::fprintf(stderr, "%s: %s\n", name.c_str(),
-               std::string(status.message()).c_str());
+               std::string(exit_code.status().message()).c_str());
   return 1;
 }
 

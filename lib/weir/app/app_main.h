@@ -24,7 +24,8 @@ struct AppInfo {
 };
 
 // Parses the command line, runs `run` and returns the exit code: 0, or 1 after
-// one line on stderr, "PROGRAM: what is wrong". Once, from main.
+// one line on stderr, "PROGRAM: what is wrong", or after warnings: what came or
+// went was not all. Once, from main.
 int AppMain(int argc, char** argv, const AppInfo& info,
             absl::Status (*run)(App&));
 

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""What l2fwd says when it cannot: one line, status 1, never a crash."""
+
+import os
+import resource
+import struct
+import tempfile
+import unittest
+
+import captures
+import l2fwd
+import netns
+import script_main
+import table
+
+
+class BadInputTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name, content=None):
+        """The path of a file, made if there is content."""
+        path = os.path.join(self.folder, name)
+        if content is not None:
+            with open(path, 'wb') as file:
+                file.write(content)
+        return path
+
+    def add_netdev(self, name):
+        """A netdev in the test's own namespace."""
+        netns.require()
+        netns.run('ip', 'link', 'add', name, 'type', 'veth')
+        netns.run('ip', 'link', 'set', name, 'up')
+        self.addCleanup(netns.run, 'ip', 'link', 'delete', name)
+
+    def assert_refused(self, arguments, *words, **kwargs):
+        """It says one line that has all `words`, and ends with status 1."""
+        ended = l2fwd.outcome(*arguments, **kwargs)
+        self.assertEqual(ended.status, 1, ended)
+        self.assertRegex(ended.stderr, r'\Al2fwd: [^\n]+\n\Z')
+        for word in words:
+            self.assertIn(word, ended.stderr)
+
+    def test_names_the_kinds_there_are(self):
+        self.assert_refused(['nul:', 'null:'], 'nul', 'null', 'wire', 'pcap',
+                            'packet')
+
+    def test_names_the_keys_there_are(self):
+        self.assert_refused(['null:,speed=9', 'null:'], 'speed', 'size')
+
+    def test_refuses_a_value_that_is_no_number(self):
+        self.assert_refused(['null:,size=big', 'null:'], 'size', 'big')
+
+    def test_refuses_a_port_that_does_not_exist(self):
+        self.assert_refused(['mlx5_7', 'null:'], 'mlx5_7')
+        self.assert_refused(['packet:nosuchdev', 'null:'], 'nosuchdev')
+
+    def test_refuses_a_missing_file(self):
+        missing = self.path('missing.pcap')
+        self.assert_refused([f'pcap:{missing}', 'null:'], missing,
+                            'No such file')
+
+    def test_refuses_a_file_that_is_no_capture(self):
+        text = self.path('text.pcap', b'this is no capture, it is text\n' * 9)
+        self.assert_refused([f'pcap:{text}', 'null:'], text)
+        empty = self.path('empty.pcap', b'')
+        self.assert_refused([f'pcap:{empty}', 'null:'], empty)
+
+    def test_refuses_a_capture_of_another_link_type(self):
+        header = struct.pack('<IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 127)
+        path = self.path('wifi.pcap', header)
+        self.assert_refused([f'pcap:{path}', 'null:'], path, '127')
+
+    def test_refuses_an_output_that_it_cannot_write(self):
+        path = self.path('no/such/folder.pcap')
+        self.assert_refused(['null:', f'pcap:,out={path}'], path)
+
+    def test_forwards_what_stands_before_the_cut(self):
+        frames = captures.all_sizes()
+        whole = self.path('whole.pcap')
+        captures.write_pcap(whole, frames)
+        with open(whole, 'rb') as file:
+            cut = self.path('cut.pcap', file.read()[:-100])
+        output = self.path('out.pcap')
+        ended = l2fwd.outcome(f'pcap:{cut}', f'pcap:,out={output}')
+        self.assertRegex(ended.stderr, r'\Al2fwd: warning: [^\n]+\n\Z')
+        self.assertIn(cut, ended.stderr)
+        self.assertEqual(ended.status, 1, ended)
+        self.assertEqual(captures.read_pcap(output), frames[:-1])
+        self.assertEqual(table.unbalanced(ended.table), [])
+
+    def test_refuses_a_netdev_given_twice(self):
+        self.add_netdev('port0')
+        self.assert_refused(['packet:port0', 'packet:port0'], 'packet:port0',
+                            'once')
+
+    def test_refuses_an_output_given_twice(self):
+        output = self.path('out.pcap')
+        port = f'pcap:,out={output}'
+        self.assert_refused([port, port], output, 'another')
+
+    def test_wants_two_ports(self):
+        self.assert_refused(['null:'], '2 ports', 'got 1')
+        self.assert_refused(['null:', 'null:', 'null:'], '2 ports', 'got 3')
+
+    def test_refuses_lcores_that_do_not_exist(self):
+        self.assert_refused(['--lcores=4000', 'null:', 'null:'], '4000')
+
+    def test_refuses_lcores_that_are_no_list(self):
+        self.assert_refused(['--lcores=many', 'null:', 'null:'], 'many')
+
+    def test_refuses_a_table_that_it_cannot_write(self):
+        path = self.path('no/such/table.json')
+        self.assert_refused([f'--json={path}', '--duration=1ms', 'null:',
+                             'null:'], path)
+
+    def test_names_the_limit_on_locked_memory(self):
+        def lower():
+            resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
+        self.assert_refused(['null:', 'null:'], 'RLIMIT_MEMLOCK', preexec=lower,
+                            without=['ipc_lock'])
+
+    def test_names_the_capability_that_raw_sockets_need(self):
+        self.add_netdev('port0')
+        self.assert_refused(['packet:port0', 'null:'], 'packet:port0',
+                            'CAP_NET_RAW', without=['net_raw'])
+
+    def test_refuses_a_file_that_it_may_not_read(self):
+        secret = self.path('secret.pcap', b'')
+        os.chmod(secret, 0)
+        self.assert_refused(
+            [f'pcap:{secret}', 'null:'], secret, 'Permission denied',
+            without=['dac_override', 'dac_read_search'])
+
+
+if __name__ == '__main__':
+    netns.enter()
+    script_main.main()

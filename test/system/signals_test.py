@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""How l2fwd ends when it is told to, and what is left when it is killed."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import captures
+import l2fwd
+import netns
+import script_main
+import table
+
+
+def _bound_seconds():
+    """A second; more where a sanitizer slows everything down."""
+    linked = subprocess.run(['ldd', l2fwd.PATH], stdout=subprocess.PIPE,
+                            text=True, check=True).stdout
+    return 20 if 'libasan' in linked or 'libtsan' in linked else 1
+
+
+class SignalsTest(unittest.TestCase):
+
+    def assert_ends_on(self, number):
+        with l2fwd.started('--stats=100ms', 'null:', 'null:') as run:
+            l2fwd.wait_until(lambda: run.output().count('\n') > 3, 'rates')
+            told = time.monotonic()
+            run.signal(number)
+            ended = run.wait()
+            took = time.monotonic() - told
+        self.assertEqual((ended.status, ended.stderr), (0, ''), ended)
+        self.assertLess(took, _bound_seconds())
+        self.assertIn('transmit', ended.stdout)
+        self.assertGreater(table.sent(ended.table), 0)
+        self.assertEqual(table.unbalanced(ended.table), [])
+
+    def test_sigint_ends_it_with_the_table(self):
+        self.assert_ends_on(signal.SIGINT)
+
+    def test_sigterm_ends_it_with_the_table(self):
+        self.assert_ends_on(signal.SIGTERM)
+
+    def test_duration_ends_it_with_the_table(self):
+        ended = l2fwd.outcome('--duration=200ms', 'null:', 'null:')
+        self.assertEqual((ended.status, ended.stderr), (0, ''), ended)
+        self.assertGreater(table.sent(ended.table), 0)
+
+    def test_starts_again_after_sigkill(self):
+        netns.require()
+        netns.run('ip', 'link', 'add', 'one', 'type', 'veth', 'peer', 'name',
+                  'two')
+        for netdev in ('one', 'two'):
+            netns.run('ip', 'link', 'set', netdev, 'up')
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        output = os.path.join(folder.name, 'out.pcap')
+        capture = os.path.join(folder.name, 'in.pcap')
+        captures.write_pcap(capture, captures.many(10))
+        for ports in [('packet:one', 'packet:two'),
+                      ('wire:joint,end=a', 'wire:joint,end=b'),
+                      (f'pcap:{capture},loop=on', f'pcap:,out={output}')]:
+            with self.subTest(ports=ports):
+                for _ in range(3):
+                    with l2fwd.started('--stats=100ms', *ports) as run:
+                        run.wait_for_output('\n')
+                        run.signal(signal.SIGKILL)
+                        self.assertEqual(run.wait().status, -signal.SIGKILL)
+                with l2fwd.started('--stats=100ms', *ports) as run:
+                    run.wait_for_output('\n')
+                    ended = run.stop()
+                self.assertEqual((ended.status, ended.stderr), (0, ''), ended)
+
+
+if __name__ == '__main__':
+    netns.enter()
+    script_main.main()

@@ -1,0 +1,61 @@
+"""A VLAN netdev for kernels without any: tags what leaves, untags what comes.
+
+    vlan_relay.py INSIDE OUTSIDE VLAN
+
+Frames of the netdev INSIDE leave by OUTSIDE with a tag; frames that come by
+OUTSIDE with that tag go to INSIDE without it. Prints a line when it is ready.
+"""
+
+import select
+import socket
+import struct
+import sys
+
+# <linux/if_packet.h>: the kernel takes the tag out of the frame and hands it
+# over beside it.
+_SOL_PACKET = 263
+_PACKET_AUXDATA = 8
+_VLAN_VALID = 1 << 4
+_ETH_P_ALL = 3
+_LONGEST = 65536
+
+
+def _open(netdev):
+    endpoint = socket.socket(socket.AF_PACKET, socket.SOCK_RAW,
+                             socket.htons(_ETH_P_ALL))
+    endpoint.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
+    endpoint.bind((netdev, 0))
+    return endpoint
+
+
+def _receive(endpoint):
+    """A frame and its tag (None: it has none); no frame if it is an own one."""
+    frame, ancillary, _, address = endpoint.recvmsg(
+        _LONGEST, socket.CMSG_SPACE(20))
+    if address[2] == socket.PACKET_OUTGOING:
+        return None, None
+    for level, kind, data in ancillary:
+        if (level, kind) == (_SOL_PACKET, _PACKET_AUXDATA):
+            status, _, _, _, _, tci, _ = struct.unpack('=IIIHHHH', data)
+            return frame, tci & 0xfff if status & _VLAN_VALID else None
+    return frame, None
+
+
+def main():
+    inside, outside = (_open(netdev) for netdev in sys.argv[1:3])
+    vlan = int(sys.argv[3])
+    tag = struct.pack('>HH', 0x8100, vlan)
+    print('ready', flush=True)
+    while True:
+        for endpoint in select.select([inside, outside], [], [])[0]:
+            frame, got = _receive(endpoint)
+            if frame is None:
+                continue
+            if endpoint is inside and got is None:
+                outside.send(frame[:12] + tag + frame[12:])
+            elif endpoint is outside and got == vlan:
+                inside.send(frame)
+
+
+if __name__ == '__main__':
+    main()
