@@ -164,6 +164,23 @@ size_t SizeOfSpec(uint32_t type) {
   }
 }
 
+// Specs of the verbs API that soft devices do not have.
+bool IsKnownElsewhere(uint32_t type) {
+  switch (type) {
+    case IBV_FLOW_SPEC_ESP:
+    case IBV_FLOW_SPEC_VXLAN_TUNNEL:
+    case IBV_FLOW_SPEC_GRE:
+    case IBV_FLOW_SPEC_MPLS:
+    case IBV_FLOW_SPEC_ACTION_TAG:
+    case IBV_FLOW_SPEC_ACTION_DROP:
+    case IBV_FLOW_SPEC_ACTION_HANDLE:
+    case IBV_FLOW_SPEC_ACTION_COUNT:
+      return true;
+    default:
+      return (type & IBV_FLOW_SPEC_INNER) != 0;
+  }
+}
+
 void PutSpec(uint32_t type, const std::byte* at, FlowFields& values,
              FlowFields& masks) {
   if (type == IBV_FLOW_SPEC_ETH) {
@@ -244,10 +261,7 @@ int CompileFlow(const ibv_flow_attr& attr, FlowMatch& match) {
     std::memcpy(&size, at + sizeof(type), sizeof(size));
     const size_t want = SizeOfSpec(type);
     if (want == 0) {
-      const bool known =
-          (type & IBV_FLOW_SPEC_INNER) != 0 ||
-          (type >= IBV_FLOW_SPEC_ESP && type <= IBV_FLOW_SPEC_ACTION_COUNT);
-      return known ? EOPNOTSUPP : EINVAL;
+      return IsKnownElsewhere(type) ? EOPNOTSUPP : EINVAL;
     }
     if (size != want) return EINVAL;
     PutSpec(type, at, values, masks);

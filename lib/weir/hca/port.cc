@@ -204,35 +204,16 @@ Port::Outcome Port::DistributeFrame(const RxFrame& frame,
     return Outcome::kConsumed;
   }
   if (flow_control_ && MustWait()) return Outcome::kHeld;
-  const uint64_t before = received_.delivered.value();
-  bool ready = false;
-  bool starved = false;
-  const uint64_t errors_before = received_.errors.value();
+  // One outcome a frame, the best, however many queue pairs it was for.
+  Delivery best = Delivery::kNotReady;
   for (QueuePair* qp : targets_) {
-    CompletionQueue& cq = qp->receive_cq();
-    const std::lock_guard hold_cq(cq.lock());
-    const std::lock_guard hold_queue(qp->receives().lock());
-    if (!qp->receives().works()) continue;
-    ready = true;
-    if (qp->receives().waiting() == 0) {
-      starved = true;
-      continue;
-    }
-    Deliver(*qp, frame, failed);
+    const Delivery delivery = Deliver(*qp, frame);
+    if (delivery == Delivery::kFailed) failed.push_back(qp);
+    best = std::max(best, delivery);
   }
-  // One outcome a frame, however many queue pairs it was for.
-  const uint64_t copies = received_.delivered.value() - before;
-  const uint64_t failures = received_.errors.value() - errors_before;
-  if (copies > 0) {
-    received_.delivered.Set(before + 1);
-    received_.errors.Set(errors_before);
-  } else if (failures > 0) {
-    received_.errors.Set(errors_before + 1);
-  } else if (starved) {
-    received_.out_of_buffer.Add(1);
-  } else if (!ready) {
-    received_.not_ready.Add(1);
-  }
+  Counter* const counters[] = {&received_.not_ready, &received_.out_of_buffer,
+                               &received_.errors, &received_.delivered};
+  counters[static_cast<size_t>(best)]->Add(1);
   return Outcome::kConsumed;
 }
 
@@ -244,25 +225,25 @@ bool Port::MustWait() noexcept {
   });
 }
 
-void Port::Deliver(QueuePair& qp, const RxFrame& frame,
-                   std::vector<QueuePair*>& failed) noexcept {
+Port::Delivery Port::Deliver(QueuePair& qp, const RxFrame& frame) noexcept {
+  CompletionQueue& cq = qp.receive_cq();
   ReceiveQueue& queue = qp.receives();
+  const std::lock_guard hold_cq(cq.lock());
+  const std::lock_guard hold_queue(queue.lock());
+  if (!queue.works()) return Delivery::kNotReady;
+  if (queue.waiting() == 0) return Delivery::kStarved;
   queue.RefreshRegions();
   uint64_t wr_id = 0;
   const ibv_wc_status status = queue.Fill(frame, wr_id);
-  qp.receive_cq().Push({.wr_id = wr_id,
-                        .qp = &qp,
-                        .status = status,
-                        .opcode = IBV_WC_RECV,
-                        .byte_len = frame.length_bytes,
-                        .done = 1});
-  if (status == IBV_WC_SUCCESS) {
-    received_.delivered.Add(1);
-    return;
-  }
-  received_.errors.Add(1);
+  cq.Push({.wr_id = wr_id,
+           .qp = &qp,
+           .status = status,
+           .opcode = IBV_WC_RECV,
+           .byte_len = frame.length_bytes,
+           .done = 1});
+  if (status == IBV_WC_SUCCESS) return Delivery::kCopied;
   queue.FailLocked();
-  failed.push_back(&qp);
+  return Delivery::kFailed;
 }
 
 size_t Port::Transmit(std::span<const TxFrame> frames) noexcept {

@@ -101,12 +101,13 @@ class Port {
 
  private:
   enum class Outcome : uint8_t { kConsumed, kHeld };
+  // From worst to best.
+  enum class Delivery : uint8_t { kNotReady, kStarved, kFailed, kCopied };
 
   Outcome DistributeFrame(const RxFrame& frame,
                           std::vector<QueuePair*>& failed) noexcept;
   bool MustWait() noexcept;
-  void Deliver(QueuePair& qp, const RxFrame& frame,
-               std::vector<QueuePair*>& failed) noexcept;
+  Delivery Deliver(QueuePair& qp, const RxFrame& frame) noexcept;
   void WakeArmedLocked();
 
   struct ReceiveCounters {
