@@ -16,7 +16,8 @@ void Push(TxShadow& shadow, Lab& lab, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     std::array<Mbuf*, 1> one{};
     ASSERT_EQ(lab.lcore.cache().Alloc(one), 1u);
-    shadow.Push(*one[0]);
+    shadow.Place(shadow.end(), *one[0]);
+    shadow.SetEnd(shadow.end() + 1);
   }
 }
 
@@ -42,8 +43,9 @@ TEST(TxShadowTest, GivesBackWhatWasWithdrawn) {
   shadow.UseCache(lab.lcore.cache());
   Push(shadow, lab, 3);
   Mbuf& kept = testing::MakePacket(lab.lcore.cache(), testing::MakeFrame(1, 1));
-  shadow.Push(kept);
-  shadow.Withdraw(shadow.end() - 1);
+  shadow.Place(shadow.end(), kept);
+  shadow.SetEnd(shadow.end() + 1);
+  shadow.SetEnd(shadow.end() - 1);
   shadow.FreeUpTo(shadow.end());
   EXPECT_EQ(lab.pool->used_mbufs(), 1u);
   const std::array<Mbuf*, 1> one{&kept};

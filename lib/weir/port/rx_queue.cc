@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -86,25 +87,26 @@ void RxQueue::Receive(Burst& burst, Lcore& lcore) noexcept {
     if (!Start(lcore)) return;
   }
   const int count = cq_.Poll(work_->completions);
-  uint64_t bytes = 0;
-  int good = 0;
-  for (; good < count; ++good) {
-    const ibv_wc& completion = work_->completions[static_cast<size_t>(good)];
-    if (completion.status != IBV_WC_SUCCESS) [[unlikely]]
-      break;
-    // One receive queue completes in the order of posting.
-    assert(completion.wr_id == (completed_ & (slots_.depth() - 1)));
-    burst.Adopt(slots_.Take(completed_++, completion.byte_len));
-    bytes += completion.byte_len;
+  const std::span<const ibv_wc> completions(
+      work_->completions.data(), static_cast<size_t>(std::max(count, 0)));
+  size_t good = 0;
+  while (good < completions.size() &&
+         completions[good].status == IBV_WC_SUCCESS) {
+    ++good;
   }
   if (good > 0) {
-    counters_->packets.Add(static_cast<uint64_t>(good));
+    // One receive queue completes in the order of posting.
+    assert(completions[0].wr_id == (completed_ & (slots_.depth() - 1)));
+    const uint64_t bytes =
+        slots_.Take(completed_, completions.first(good), burst);
+    completed_ += static_cast<uint32_t>(good);
+    counters_->packets.Add(good);
     counters_->bytes.Add(bytes);
     counters_->held_mbufs.Set(slots_.held_mbufs());
     backoff_.Succeeded();
   }
-  if (good != count) [[unlikely]] {
-    Fail(count < 0 ? 0 : static_cast<uint32_t>(count - good), lcore);
+  if (count < 0 || good != completions.size()) [[unlikely]] {
+    Fail(static_cast<uint32_t>(completions.size() - good), lcore);
   } else if (slots_.depth() - (posted_ - completed_) >= refill_) {
     Refill(lcore);
   }

@@ -24,7 +24,7 @@ RxSlots::RxSlots(const MbufPool& pool, uint32_t depth, uint32_t segments,
                  uint32_t lkey)
     : mbufs_(size_t{depth} * segments),
       sges_(size_t{depth} * segments),
-      missing_(depth, static_cast<uint8_t>(segments)),
+      missing_(depth, static_cast<uint16_t>(segments)),
       mask_(depth - 1),
       segments_(segments),
       headroom_bytes_(pool.headroom_bytes()) {
@@ -63,7 +63,6 @@ void RxSlots::Release() noexcept {
   }
 }
 
-// The metadata is warm now, and will not be when the frame comes.
 void RxSlots::Put(uint32_t slot, uint32_t segment, Mbuf& mbuf) noexcept {
   mbuf.Reset(segment == 0 ? headroom_bytes_ : 0);
   const size_t index = size_t{slot} * segments_ + segment;
@@ -74,6 +73,45 @@ void RxSlots::Put(uint32_t slot, uint32_t segment, Mbuf& mbuf) noexcept {
 uint32_t RxSlots::Fill(uint32_t first, uint32_t count,
                        MbufCache& cache) noexcept {
   cache_ = &cache;
+  return segments_ == 1 ? FillSingles(first, count, cache)
+                        : FillChains(first, count, cache);
+}
+
+// In the steady state every slot lacks its mbuf; after a fault some have it.
+uint32_t RxSlots::FillSingles(uint32_t first, uint32_t count,
+                              MbufCache& cache) noexcept {
+  std::array<Mbuf*, kAllocMbufs> fresh;
+  const uint32_t headroom_bytes = headroom_bytes_;
+  const uint32_t mask = mask_;
+  uint32_t done = 0;
+  while (done < count) {
+    const uint32_t wanted = std::min(count - done, kAllocMbufs);
+    const auto given =
+        static_cast<uint32_t>(cache.Alloc({fresh.data(), wanted}));
+    uint32_t used = 0;
+    uint32_t i = 0;
+    for (; i < wanted; ++i) {
+      const uint32_t slot = (first + done + i) & mask;
+      if (missing_[slot] == 0) [[unlikely]]
+        continue;
+      if (used == given) break;
+      Mbuf& mbuf = *fresh[used++];
+      // The metadata is warm now, and will not be when the frame comes.
+      mbuf.Reset(headroom_bytes);
+      mbufs_[slot] = &mbuf;
+      sges_[slot].addr = reinterpret_cast<uintptr_t>(mbuf.data());
+      missing_[slot] = 0;
+    }
+    held_mbufs_ += used;
+    done += i;
+    if (used != given) cache.FreeSegments({&fresh[used], given - used});
+    if (i != wanted) break;
+  }
+  return done;
+}
+
+uint32_t RxSlots::FillChains(uint32_t first, uint32_t count,
+                             MbufCache& cache) noexcept {
   std::array<Mbuf*, kAllocMbufs> fresh;
   uint32_t done = 0;
   while (done < count) {
@@ -103,6 +141,30 @@ uint32_t RxSlots::Fill(uint32_t first, uint32_t count,
   return done;
 }
 
+uint64_t RxSlots::Take(uint32_t first, std::span<const ibv_wc> completions,
+                       Burst& burst) noexcept {
+  const uint32_t mask = mask_;
+  uint64_t bytes = 0;
+  if (segments_ != 1) {
+    for (const ibv_wc& completion : completions) {
+      burst.Adopt(TakeChain(first++ & mask, completion.byte_len));
+      bytes += completion.byte_len;
+    }
+    return bytes;
+  }
+  for (const ibv_wc& completion : completions) {
+    const uint32_t slot = first++ & mask;
+    const uint32_t frame_bytes = completion.byte_len;
+    Mbuf& mbuf = *mbufs_[slot];
+    missing_[slot] = 1;
+    mbuf.SetLength(frame_bytes);
+    burst.Adopt(mbuf);
+    bytes += frame_bytes;
+  }
+  held_mbufs_ -= completions.size();
+  return bytes;
+}
+
 Mbuf& RxSlots::TakeChain(uint32_t slot, uint32_t bytes) noexcept {
   Mbuf** const mbufs = &mbufs_[size_t{slot} * segments_];
   const ibv_sge* const sges = &sges_[size_t{slot} * segments_];
@@ -118,7 +180,7 @@ Mbuf& RxSlots::TakeChain(uint32_t slot, uint32_t bytes) noexcept {
     bytes -= part;
   }
   assert(bytes == 0);
-  missing_[slot] = static_cast<uint8_t>(used);
+  missing_[slot] = static_cast<uint16_t>(used);
   held_mbufs_ -= used;
   return packet;
 }

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "weir/mbuf/burst.h"
 #include "weir/mbuf/mbuf.h"
 #include "weir/mbuf/mbuf_pool.h"
 
@@ -46,19 +47,11 @@ class RxSlots {
     return &sges_[(slot & mask_) * segments_];
   }
 
-  // The frame of `bytes` that the device wrote to `slot`; the caller owns it.
-  // Mbufs that it did not reach stay in the slot.
-  Mbuf& Take(uint32_t slot, uint32_t bytes) noexcept {
-    slot &= mask_;
-    if (segments_ == 1) {
-      missing_[slot] = 1;
-      --held_mbufs_;
-      Mbuf& mbuf = *mbufs_[slot];
-      mbuf.SetLength(bytes);
-      return mbuf;
-    }
-    return TakeChain(slot, bytes);
-  }
+  // Appends to `burst` the frames that the device wrote to the slots from
+  // `first` on, one a completion, all of them good; there must be room. Mbufs
+  // that a frame did not reach stay in its slot. Returns the bytes of all.
+  uint64_t Take(uint32_t first, std::span<const ibv_wc> completions,
+                Burst& burst) noexcept;
 
   uint32_t depth() const noexcept { return mask_ + 1; }
   uint32_t segments() const noexcept { return segments_; }
@@ -66,14 +59,19 @@ class RxSlots {
   uint64_t held_mbufs() const noexcept { return held_mbufs_; }
 
  private:
+  uint32_t FillSingles(uint32_t first, uint32_t count,
+                       MbufCache& cache) noexcept;
+  uint32_t FillChains(uint32_t first, uint32_t count,
+                      MbufCache& cache) noexcept;
   Mbuf& TakeChain(uint32_t slot, uint32_t bytes) noexcept;
   void Put(uint32_t slot, uint32_t segment, Mbuf& mbuf) noexcept;
   void Release() noexcept;
 
   std::vector<Mbuf*> mbufs_;
   std::vector<ibv_sge> sges_;
-  // Of each slot: how many mbufs, from the first on, it lacks.
-  std::vector<uint8_t> missing_;
+  // Of each slot: how many mbufs, from the first on, it lacks. Not bytes: a
+  // compiler takes stores of those for stores to anything.
+  std::vector<uint16_t> missing_;
   MbufCache* cache_ = nullptr;
   uint64_t held_mbufs_ = 0;
   uint32_t mask_;

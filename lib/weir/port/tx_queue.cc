@@ -103,36 +103,44 @@ void TxQueue::Send(Burst& burst, Lcore& lcore) noexcept {
 // where that can never be sent.
 uint32_t TxQueue::Build(const Burst& burst, uint32_t max,
                         Lcore& lcore) noexcept {
-  shadow_position_ = shadow_.end();
+  const std::span<Mbuf* const> frames = burst.mbufs();
   const uint32_t limit = std::min(max, burst.size());
-  const uint32_t span_bytes = max_frame_bytes_ - min_frame_bytes_;
+  const uint32_t min_bytes = min_frame_bytes_;
+  const uint32_t span_bytes = max_frame_bytes_ - min_bytes;
+  const uint32_t max_segments = max_segments_;
+  ibv_send_wr* const requests = work_->requests.data();
   ibv_sge* sge = work_->sges.data();
-  bytes_ = 0;
+  uint32_t position = shadow_.end();
+  const uint32_t position_limit = position + shadow_.room();
+  shadow_position_ = position;
+  uint64_t bytes = 0;
   uint32_t count = 0;
   for (; count < limit; ++count) {
-    Mbuf& frame = burst[count];
-    if (frame.frame_bytes() - min_frame_bytes_ > span_bytes) [[unlikely]] {
+    Mbuf& frame = *frames[count];
+    if (frame.frame_bytes() - min_bytes > span_bytes) [[unlikely]] {
       if (frame.frame_bytes() == 0 || frame.frame_bytes() > max_frame_bytes_ ||
-          !PadFrame(frame, min_frame_bytes_, lcore.cache())) {
+          !PadFrame(frame, min_bytes, lcore.cache())) {
         break;
       }
     }
     const uint32_t segments = frame.segments();
-    if (segments > max_segments_ || segments > shadow_.room()) [[unlikely]] {
+    if (segments > max_segments || segments > position_limit - position)
+        [[unlikely]] {
       break;
     }
-    ibv_send_wr& request = work_->requests[count];
-    request.sg_list = sge;
-    request.num_sge = static_cast<int>(segments);
+    requests[count].sg_list = sge;
+    requests[count].num_sge = static_cast<int>(segments);
+    bytes += frame.frame_bytes();
     for (Mbuf* segment = &frame; segment != nullptr;
          segment = segment->next()) {
       sge->addr = reinterpret_cast<uintptr_t>(segment->data());
       sge->length = segment->data_bytes();
       ++sge;
-      shadow_.Push(*segment);
+      shadow_.Place(position++, *segment);
     }
-    bytes_ += frame.frame_bytes();
   }
+  bytes_ = bytes;
+  shadow_.SetEnd(position);
   return count;
 }
 
@@ -169,7 +177,7 @@ bool TxQueue::Post(Burst& burst, uint32_t count, Lcore& lcore) noexcept {
 void TxQueue::Refused(Burst& burst, uint32_t accepted, Lcore& lcore) noexcept {
   uint32_t position = shadow_position_;
   for (uint32_t i = 0; i < accepted; ++i) position += burst[i].segments();
-  shadow_.Withdraw(position);
+  shadow_.SetEnd(position);
   posted_ += accepted;
   counters_->posts.Add(accepted);
   burst.ReleaseFront(accepted);

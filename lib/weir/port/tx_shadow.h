@@ -32,14 +32,17 @@ class TxShadow {
   // Free-running position after the newest mbuf.
   uint32_t end() const noexcept { return end_; }
 
-  // Takes ownership of a single segment; there must be room.
-  void Push(Mbuf& segment) noexcept {
-    assert(room() != 0);
-    mbufs_[end_++ & mask_] = &segment;
+  // Keeps a place for a segment at `position`, which is end() or, one after the
+  // other, follows it; there must be room. SetEnd takes ownership of all of
+  // them.
+  void Place(uint32_t position, Mbuf& segment) noexcept {
+    assert(position - begin_ <= mask_);
+    mbufs_[position & mask_] = &segment;
   }
 
-  // Gives the segments pushed since end() was `position` back to the caller.
-  void Withdraw(uint32_t position) noexcept { end_ = position; }
+  // Takes ownership of the segments placed before `position`; what was placed
+  // from there on stays, or is again, the caller's.
+  void SetEnd(uint32_t position) noexcept { end_ = position; }
 
   // Remembers where to free to.
   void UseCache(MbufCache& cache) noexcept { cache_ = &cache; }
