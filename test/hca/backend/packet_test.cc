@@ -79,9 +79,10 @@ void SendDatagram(const FrameBytes& payload) {
             static_cast<ssize_t>(payload.size()));
 }
 
-// Hands `frame` to the host's kernel as its own super-frame: TCP behind an IPv4
-// header of 20 bytes that ends at `tcp_offset`.
-void SendSuperFrame(FrameBytes frame, uint16_t tcp_offset,
+// Hands `frame` to the host's kernel as one of its own whose TCP checksum, at
+// `tcp_offset` + 16, is unfinished; as a super-frame unless `segment_bytes` is
+// 0.
+void SendUnfinished(FrameBytes frame, uint16_t tcp_offset,
                     uint16_t segment_bytes) {
   const UniqueFd fd(socket(AF_PACKET, SOCK_RAW, 0));
   const int on = 1;
@@ -92,7 +93,7 @@ void SendSuperFrame(FrameBytes frame, uint16_t tcp_offset,
   address.sll_ifindex = static_cast<int>(if_nametoindex("in"));
   OffloadHeader header = {
       .flags = kOffloadNeedsChecksum,
-      .gso_type = kGsoTcpIpv4,
+      .gso_type = segment_bytes == 0 ? kGsoNone : kGsoTcpIpv4,
       .header_bytes = static_cast<uint16_t>(tcp_offset + 20),
       .segment_bytes = segment_bytes,
       .checksum_start = tcp_offset,
@@ -211,11 +212,27 @@ TEST_F(PacketTest, CutsSuperFramesThatAreTagged) {
                          .Build());
     }
     host_->Run([&] {
-      SendSuperFrame(below(0).Tcp(1, 2).Raw(payload).Build(), 38, kSegment);
+      SendUnfinished(below(0).Tcp(1, 2).Raw(payload).Build(), 38, kSegment);
     });
     EXPECT_EQ(AwaitFrames(*backend_, want.size()), want) << total;
   }
   EXPECT_EQ(CounterValue(*backend_, "rx_super_frames"), 2u);
+}
+
+// The checksum is counted from the start of a frame without its tag.
+TEST_F(PacketTest, FinishesChecksumsOfTaggedFrames) {
+  const auto frame = [](const TcpFields& fields) {
+    return Frame()
+        .Eth(kTestMacA, kTestMacB)
+        .Vlan(7)
+        .Ipv4("192.0.2.2", "192.0.2.1")
+        .Tcp(1, 2, fields)
+        .Payload(100)
+        .Build();
+  };
+  // The sum of the pseudo-header: c000 + 0202 + c000 + 0201 + 6 + 120.
+  host_->Run([&] { SendUnfinished(frame({.checksum = 0x8482}), 38, 0); });
+  EXPECT_THAT(AwaitFrames(*backend_, 1), ElementsAre(frame({})));
 }
 
 TEST_F(PacketTest, DropsAndCountsFramesLongerThanTheMtuAllows) {
