@@ -48,6 +48,13 @@ class SendBurst {
                                            segment_count_ - first_segment_),
         .length_bytes = length_bytes};
   }
+  // A whole frame of one segment.
+  void AddPlain(const std::byte* data, uint32_t bytes) noexcept {
+    iovec* const segment = &segments_[segment_count_++];
+    *segment = {const_cast<std::byte*>(data), bytes};
+    frames_[frame_count_++] = {.segments = std::span<const iovec>(segment, 1),
+                               .length_bytes = bytes};
+  }
   // Wants a completion for the frame that was ended last.
   void AddSignal(uint64_t wr_id) noexcept {
     signals_[signal_count_++] = {

@@ -89,6 +89,21 @@ inline bool SendQueue::Gather(std::span<const ibv_sge> sges,
   return true;
 }
 
+// Gather for the most common request: one SGE, no flag but the signal. False,
+// having done nothing, for all others.
+inline bool SendQueue::GatherPlain(const ibv_send_wr& wr) noexcept {
+  if (wr.num_sge != 1 || wr.opcode != IBV_WR_SEND ||
+      (wr.send_flags & ~unsigned{IBV_SEND_SIGNALED}) != 0) {
+    return false;
+  }
+  const ibv_sge& sge = *wr.sg_list;
+  if (sge.length == 0 || sge.length > kMaxFrameBytes) return false;
+  const std::byte* data = regions_.Resolve(sge);
+  if (data == nullptr) return false;
+  burst_.AddPlain(data, sge.length);
+  return true;
+}
+
 // Sends from the list straight away. On return `wr` is the first request that
 // was not dealt with: null, refused (the result says why), or left because the
 // medium is full or the queue has failed.
@@ -104,6 +119,10 @@ int SendQueue::SendNow(ibv_send_wr*& wr) noexcept {
       const std::lock_guard hold(port_.send_lock());
       regions_.Refresh();
       for (; wr != nullptr && burst_.HasRoom(); wr = wr->next) {
+        if (burst_.frames().size() < room && GatherPlain(*wr)) [[likely]] {
+          if (IsSignaled(wr->send_flags)) burst_.AddSignal(wr->wr_id);
+          continue;
+        }
         error = Check(*wr);
         if (error == 0 && burst_.frames().size() == room) error = ENOMEM;
         if (error != 0) [[unlikely]] {

@@ -75,6 +75,7 @@ class SendQueue {
     return depth_ - (posted_ - static_cast<uint32_t>(retired_.value()));
   }
   bool Gather(std::span<const ibv_sge> sges, bool is_inline) noexcept;
+  bool GatherPlain(const ibv_send_wr& wr) noexcept;
   int SendNow(ibv_send_wr*& wr) noexcept;
   void SendStored() noexcept;
   int Store(ibv_send_wr*& wr) noexcept;
