@@ -62,6 +62,26 @@ TEST(PortDeviceTest, NamesTheFileThatIsMissing) {
   EXPECT_THAT(MessageOf(device.status()), HasSubstr("no/such/file.pcap"));
 }
 
+// Opens a packet device without the right to and prints the error.
+[[noreturn]] void OpenWithoutRawPackets(const std::string& name) {
+  if (!testing::DropCapability(CAP_NET_RAW)) {
+    std::cerr << "cannot give up rights\n";
+    std::exit(2);
+  }
+  const auto device = PortDevice::Open(name);
+  std::cerr << device.status().message() << "\n";
+  std::exit(device.ok() ? 3 : 1);
+}
+
+TEST(PortDeviceDeathTest, NamesTheRightThatRawPacketsNeed) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const std::vector<std::string> netdevs = Sysfs().EthernetNetdevs();
+  // Without an interface there is no device to be refused.
+  const std::string name = "packet:" + (netdevs.empty() ? "none" : netdevs[0]);
+  EXPECT_EXIT(OpenWithoutRawPackets(name), ::testing::ExitedWithCode(1),
+              name + (netdevs.empty() ? "" : ".*CAP_NET_RAW"));
+}
+
 // Moves devices into one vector.
 template <typename... Names>
 std::vector<PortDevice> OpenAll(const Names&... names) {
