@@ -45,10 +45,9 @@ absl::string_view ProgramName(absl::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// A flag of ours, not of a library below.
+// A flag of weir or of the app, not of Abseil's flags library itself.
 bool IsOwnFlag(absl::string_view file) {
-  return absl::StrContains(file, "weir/app/") ||
-         absl::StrContains(file, "apps/");
+  return !absl::StrContains(file, "flags/");
 }
 
 bool WantsHelp(int argc, char** argv) {

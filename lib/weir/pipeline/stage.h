@@ -59,7 +59,7 @@ class Verdict {
 
 // Decides packet by packet. Adjacent ones share one loop over the burst.
 template <typename T>
-concept PacketStage = std::movable<T> &&
+concept PacketStage = std::move_constructible<T> &&
     requires(T stage, Mbuf& mbuf, Lcore& lcore) {
   { stage.OnPacket(mbuf, lcore) }
   noexcept->std::same_as<Verdict>;
@@ -68,7 +68,7 @@ concept PacketStage = std::movable<T> &&
 // Works over the whole burst: it may keep packets of it (they count as taken)
 // and add some (they count as made), up to kMaxBurst.
 template <typename T>
-concept BurstStage = std::movable<T> &&
+concept BurstStage = std::move_constructible<T> &&
     requires(T stage, Burst& burst, Lcore& lcore) {
   { stage.OnBurst(burst, lcore) }
   noexcept->std::same_as<void>;

@@ -18,7 +18,7 @@ namespace weir {
 // What Launch takes; Pipeline in weir/pipeline/pipeline.h says what the calls
 // mean.
 template <typename T>
-concept Runnable = std::movable<T> &&
+concept Runnable = std::move_constructible<T> &&
     requires(T& task, const T& seen, Lcore& lcore) {
   { task.Poll(lcore) }
   noexcept->std::same_as<uint32_t>;

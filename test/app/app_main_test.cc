@@ -1,0 +1,53 @@
+#include "weir/app/app_main.h"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace weir {
+namespace {
+
+using ::testing::ExitedWithCode;
+
+// Runs AppMain with `arguments` and exits with its code; `run` gets the app.
+[[noreturn]] void Main(std::vector<std::string> arguments,
+                       absl::Status (*run)(App&)) {
+  arguments.insert(arguments.begin(), "/somewhere/tool");
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  std::exit(AppMain(static_cast<int>(pointers.size()), pointers.data(),
+                    {.about = "Tests.", .examples = "", .default_ports = {}},
+                    run));
+}
+
+absl::Status Succeed(App&) { return absl::OkStatus(); }
+absl::Status Fail(App&) { return absl::NotFoundError("it: is not there"); }
+
+// Flags are global: every run has a process of its own.
+TEST(AppMainDeathTest, ExitsWith0WhenTheAppDoesWell) {
+  EXPECT_EXIT(Main({"a:", "b:"}, Succeed), ExitedWithCode(0), "^$");
+}
+
+TEST(AppMainDeathTest, PrintsOneLineAndExitsWith1WhenItFails) {
+  EXPECT_EXIT(Main({}, Fail), ExitedWithCode(1), "^tool: it: is not there\n$");
+}
+
+TEST(AppMainDeathTest, ExitsWith0ForHelp) {
+  EXPECT_EXIT(Main({"--help"}, Fail), ExitedWithCode(0), "^$");
+}
+
+TEST(AppMainDeathTest, ExitsWith1ForAFlagItDoesNotKnow) {
+  EXPECT_EXIT(Main({"--bogus"}, Succeed), ExitedWithCode(1), "bogus");
+}
+
+TEST(AppMainDeathTest, NamesTheFlagWhoseValueIsBad) {
+  EXPECT_EXIT(Main({"--duration=soon"}, Succeed), ExitedWithCode(1),
+              "^tool: --duration: want seconds .* got \"soon\"\n$");
+  EXPECT_EXIT(Main({"--stats=-1"}, Succeed), ExitedWithCode(1),
+              "^tool: --stats: want seconds .* got \"-1\"\n$");
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,119 @@
+#include "weir/app/app.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weir/pipeline/pipeline.h"
+#include "weir/port/port.h"
+#include "weir/stage/transmit.h"
+
+namespace weir {
+namespace {
+
+using ::testing::HasSubstr;
+
+AppOptions TwoNullPorts() {
+  AppOptions options;
+  options.name = "app_test";
+  options.ports = {"null:", "null:"};
+  options.duration = absl::Milliseconds(100);
+  options.stats_interval = absl::ZeroDuration();
+  return options;
+}
+
+// Opens the ports of `app` and joins them, both ways.
+absl::Status JoinPorts(App& app) {
+  auto ports = app.OpenPorts();
+  if (!ports.ok()) return ports.status();
+  for (size_t i : {0, 1}) {
+    Port& in = (*ports)[i];
+    Port& out = (*ports)[1 - i];
+    absl::Status launched = app.Launch(
+        {.near = in.numa_node()},
+        Pipeline{std::move(in.rx[0]), Transmit{std::move(out.tx[0])}});
+    if (!launched.ok()) return launched;
+  }
+  return absl::OkStatus();
+}
+
+TEST(AppTest, ForwardsUntilTheDurationIsOverAndWritesTheReport) {
+  const std::string file = ::testing::TempDir() + "/report.json";
+  AppOptions options = TwoNullPorts();
+  options.json_file = file;
+  auto app = *App::Create(options);
+  ASSERT_TRUE(JoinPorts(*app).ok());
+  ASSERT_TRUE(app->RunUntilSignal().ok());
+  std::ifstream in(file);
+  const auto json = nlohmann::json::parse(in);
+  EXPECT_EQ(json["app"], "app_test");
+  EXPECT_GE(json["seconds"], 0.1);
+  EXPECT_EQ(json["packets"]["conserved"], true);
+  EXPECT_GT(json["packets"]["sent"], 0);
+  EXPECT_EQ(json["packets"]["received"], json["packets"]["sent"]);
+  EXPECT_EQ(json["mbufs"]["held"], 0);
+  uint64_t sent = 0;
+  for (const auto& port : json["ports"]) {
+    sent += port["queues"][1]["completions"].get<uint64_t>();
+  }
+  EXPECT_EQ(json["packets"]["sent"], sent);
+}
+
+TEST(AppTest, EndsAtASignal) {
+  AppOptions options = TwoNullPorts();
+  options.duration.reset();
+  auto app = *App::Create(options);
+  ASSERT_TRUE(JoinPorts(*app).ok());
+  kill(getpid(), SIGTERM);
+  EXPECT_TRUE(app->RunUntilSignal().ok());
+}
+
+TEST(AppTest, EndsByItselfWithoutPipelines) {
+  AppOptions options = TwoNullPorts();
+  options.duration.reset();
+  auto app = *App::Create(options);
+  ASSERT_TRUE(app->OpenPorts().ok());
+  EXPECT_TRUE(app->RunUntilSignal().ok());
+}
+
+TEST(AppTest, RefusesLcoresThatDoNotExist) {
+  AppOptions options = TwoNullPorts();
+  options.lcores = "65000";
+  const auto ports = (*App::Create(options))->OpenPorts();
+  EXPECT_THAT(std::string(ports.status().message()), HasSubstr("--lcores: "));
+}
+
+TEST(AppTest, RefusesAPortGivenTwice) {
+  const std::string file = ::testing::TempDir() + "/twice.pcap";
+  AppOptions options = TwoNullPorts();
+  options.ports = {"pcap:,out=" + file, "pcap:,out=" + file};
+  const auto ports = (*App::Create(options))->OpenPorts();
+  EXPECT_THAT(std::string(ports.status().message()), HasSubstr(file));
+}
+
+TEST(AppTest, RefusesAFileThatCannotBeWrittenBeforeItRuns) {
+  AppOptions options = TwoNullPorts();
+  options.json_file = "/no/such/folder/x.json";
+  EXPECT_EQ(App::Create(options).status().message(),
+            "--json: /no/such/folder/x.json: cannot be written: No such file "
+            "or directory");
+}
+
+TEST(AppTest, WantsThePortsFirst) {
+  auto app = *App::Create(TwoNullPorts());
+  EXPECT_EQ(app->RunUntilSignal().code(),
+            absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(app->OpenPorts().ok());
+  EXPECT_EQ(app->OpenPorts().status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace weir
