@@ -9,24 +9,17 @@
 
 namespace weir::hca {
 
-// Copies `size` bytes between buffers that do not overlap. Up to 128 bytes by
-// moves of fixed size, the last of which overlap the first. Any thread.
-inline void CopyFrame(std::byte* to, const std::byte* from,
-                      size_t size) noexcept {
-  if (size >= 32 && size <= 64) {
-    std::byte head[32];
-    std::byte tail[32];
-    std::memcpy(head, from, 32);
-    std::memcpy(tail, from + size - 32, 32);
-    std::memcpy(to, head, 32);
-    std::memcpy(to + size - 32, tail, 32);
-  } else if (size > 64 && size <= 128) {
-    std::byte head[64];
-    std::byte tail[64];
-    std::memcpy(head, from, 64);
-    std::memcpy(tail, from + size - 64, 64);
-    std::memcpy(to, head, 64);
-    std::memcpy(to + size - 64, tail, 64);
+// Copies `size` bytes between buffers that do not overlap. From 32 to 128 bytes
+// by moves of fixed size, the last of which overlap the first. Any thread.
+[[gnu::always_inline]] inline void CopyFrame(std::byte* to,
+                                             const std::byte* from,
+                                             size_t size) noexcept {
+  if (size - 32 <= 32) {
+    std::memcpy(to, from, 32);
+    std::memcpy(to + size - 32, from + size - 32, 32);
+  } else if (size - 64 <= 64) {
+    std::memcpy(to, from, 64);
+    std::memcpy(to + size - 64, from + size - 64, 64);
   } else {
     std::memcpy(to, from, size);
   }

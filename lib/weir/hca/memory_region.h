@@ -30,6 +30,16 @@ struct MrView {
   uint64_t iova = 0;
   uint64_t length_bytes = 0;
   std::byte* address = nullptr;
+
+  // Where the SGE points, null if it is not inside this region. Any thread.
+  std::byte* Resolve(const ibv_sge& sge) const noexcept {
+    const uint64_t offset = sge.addr - iova;
+    if (sge.lkey != lkey || lkey == 0 || offset > length_bytes ||
+        sge.length > length_bytes - offset) [[unlikely]] {
+      return nullptr;
+    }
+    return address + offset;
+  }
 };
 
 // The regions of one context, found by lkey.
@@ -85,15 +95,13 @@ class MrCache {
   std::byte* Resolve(const ibv_sge& sge) noexcept {
     if (sge.lkey != view_.lkey || sge.lkey == 0) [[unlikely]] {
       view_ = table_.Find(sge.lkey, pd_, write_);
-      if (view_.lkey == 0) return nullptr;
     }
-    const uint64_t offset = sge.addr - view_.iova;
-    if (offset > view_.length_bytes ||
-        sge.length > view_.length_bytes - offset) {
-      return nullptr;
-    }
-    return view_.address + offset;
+    return view_.Resolve(sge);
   }
+
+  // The region used last: loops copy it, because whatever they write through
+  // a std::byte* may alias the members of this.
+  const MrView& view() const noexcept { return view_; }
 
  private:
   MrTable& table_;

@@ -139,9 +139,13 @@ Port::DirectResult Port::ReceiveDirect(CompletionQueue& cq,
   size_t oversize = 0;
   size_t used = 0;
   while (used < frames.size()) {
+    const size_t plain =
+        queue.FillPlain(frames.subspan(used), max_frame_bytes_, to);
+    used += plain;
+    to += plain;
+    if (used == frames.size()) break;
     const RxFrame& frame = frames[used++];
-    bytes += frame.length_bytes;
-    if (frame.length_bytes > max_frame_bytes_) [[unlikely]] {
+    if (frame.length_bytes > max_frame_bytes_) {
       ++oversize;
       continue;
     }
@@ -149,16 +153,17 @@ Port::DirectResult Port::ReceiveDirect(CompletionQueue& cq,
     to->opcode = IBV_WC_RECV;
     to->vendor_err = 0;
     to->byte_len = frame.length_bytes;
-    to->qp_num = qp_num;
     to->wc_flags = 0;
     const bool good = to->status == IBV_WC_SUCCESS;
     ++to;
-    if (!good) [[unlikely]] {
+    if (!good) {
       queue.FailLocked();
       result.failed = qp;
       break;
     }
   }
+  for (ibv_wc* wc = room.data(); wc != to; ++wc) wc->qp_num = qp_num;
+  for (const RxFrame& frame : frames.first(used)) bytes += frame.length_bytes;
   backend_->Consume(used);
   result.completions = static_cast<int>(to - room.data());
   queue.Retire(static_cast<uint32_t>(result.completions));

@@ -27,20 +27,20 @@ int ReceiveQueue::Post(ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
   {
     const std::lock_guard hold(lock_);
     if (state_ == WorkState::kRefuses) error = EINVAL;
-    uint32_t room =
-        depth_ - (posted_ - static_cast<uint32_t>(retired_.value()));
+    const uint32_t end = static_cast<uint32_t>(retired_.value()) + depth_;
+    uint32_t posted = posted_;
     for (; error == 0 && wr != nullptr; wr = wr->next) {
       if (wr->num_sge < 0 || static_cast<uint32_t>(wr->num_sge) > max_sge_) {
         error = EINVAL;
-      } else if (room == 0) {
+      } else if (posted == end) {
         error = ENOMEM;
       } else {
-        --room;
-        Store(*wr);
+        Store(*wr, posted++);
         continue;
       }
       break;
     }
+    posted_ = posted;
     flushes = state_ == WorkState::kFlushes;
   }
   if (error != 0) *bad = wr;
@@ -48,8 +48,9 @@ int ReceiveQueue::Post(ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
   return error;
 }
 
-inline void ReceiveQueue::Store(const ibv_recv_wr& wr) noexcept {
-  const uint32_t index = posted_++ & mask_;
+inline void ReceiveQueue::Store(const ibv_recv_wr& wr,
+                                uint32_t position) noexcept {
+  const uint32_t index = position & mask_;
   Slot& slot = slots_[index];
   slot.wr_id = wr.wr_id;
   slot.num_sge = static_cast<uint32_t>(wr.num_sge);
@@ -61,6 +62,37 @@ inline void ReceiveQueue::Store(const ibv_recv_wr& wr) noexcept {
   for (uint32_t i = 1; i < slot.num_sge; ++i) {
     more_sges_[index * (max_sge_ - size_t{1}) + i - 1] = wr.sg_list[i];
   }
+}
+
+size_t ReceiveQueue::FillPlain(std::span<const RxFrame> frames,
+                               uint32_t max_bytes,
+                               ibv_wc* completions) noexcept {
+  // In registers: what is written through std::byte* may alias the members.
+  const MrView region = regions_.view();
+  const Slot* const slots = slots_.data();
+  const uint32_t mask = mask_;
+  uint32_t index = filled_;
+  for (const RxFrame& frame : frames) {
+    const Slot& slot = slots[index & mask];
+    const uint32_t bytes = frame.length_bytes;
+    std::byte* const to = region.Resolve(slot.first);
+    if (bytes > slot.first.length || bytes > max_bytes || to == nullptr)
+        [[unlikely]] {
+      break;
+    }
+    completions->wr_id = slot.wr_id;
+    completions->status = IBV_WC_SUCCESS;
+    completions->opcode = IBV_WC_RECV;
+    completions->vendor_err = 0;
+    completions->byte_len = bytes;
+    completions->wc_flags = 0;
+    ++completions;
+    ++index;
+    CopyFrame(to, frame.data, bytes);
+  }
+  const size_t filled = index - filled_;
+  filled_ = index;
+  return filled;
 }
 
 ibv_wc_status ReceiveQueue::Scatter(uint32_t index,

@@ -5,7 +5,9 @@
 
 #include <infiniband/verbs.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "weir/base/counter.h"
@@ -52,6 +54,13 @@ class ReceiveQueue {
   uint32_t waiting() const noexcept { return posted_ - filled_; }
   void RefreshRegions() noexcept { regions_.Refresh(); }
 
+  // Copies frames from the front into the waiting buffers, of which there are
+  // as many, as long as each is of the common kind: at most `max_bytes` long,
+  // no longer than the first SGE, and that in the region used last. Writes a
+  // completion each, save qp_num. Returns how many there were.
+  size_t FillPlain(std::span<const RxFrame> frames, uint32_t max_bytes,
+                   ibv_wc* completions) noexcept;
+
   // Copies a frame into the oldest waiting buffers, of which there are some.
   ibv_wc_status Fill(const RxFrame& frame, uint64_t& wr_id) noexcept {
     const Slot& slot = slots_[filled_ & mask_];
@@ -78,7 +87,7 @@ class ReceiveQueue {
   };
 
   ibv_wc_status Scatter(uint32_t index, const RxFrame& frame) noexcept;
-  void Store(const ibv_recv_wr& wr) noexcept;
+  void Store(const ibv_recv_wr& wr, uint32_t position) noexcept;
 
   SpinLock lock_;
   WorkState state_ = WorkState::kRefuses;

@@ -48,17 +48,42 @@ class SendBurst {
                                            segment_count_ - first_segment_),
         .length_bytes = length_bytes};
   }
-  // A whole frame of one segment.
-  void AddPlain(const std::byte* data, uint32_t bytes) noexcept {
-    iovec* const segment = &segments_[segment_count_++];
-    *segment = {const_cast<std::byte*>(data), bytes};
-    frames_[frame_count_++] = {.segments = std::span<const iovec>(segment, 1),
-                               .length_bytes = bytes};
-  }
   // Wants a completion for the frame that was ended last.
   void AddSignal(uint64_t wr_id) noexcept {
-    signals_[signal_count_++] = {
-        .position = static_cast<uint32_t>(frame_count_ - 1), .wr_id = wr_id};
+    AddSignal(frame_count_ - 1, wr_id);
+  }
+  // Wants a completion for the frame at `position`.
+  void AddSignal(size_t position, uint64_t wr_id) noexcept {
+    signals_[signal_count_++] = {.position = static_cast<uint32_t>(position),
+                                 .wr_id = wr_id};
+  }
+
+  // Adds frames of one segment each, with the positions in registers: it is
+  // used in a loop over a list and given to Accept afterwards.
+  class Appender {
+   public:
+    explicit Appender(SendBurst& burst) noexcept
+        : frame_(burst.frames_.data() + burst.frame_count_),
+          segment_(burst.segments_.data() + burst.segment_count_),
+          position_(burst.frame_count_) {}
+
+    // There must be room.
+    void Add(const std::byte* data, uint32_t bytes) noexcept {
+      *segment_ = {const_cast<std::byte*>(data), bytes};
+      *frame_++ = {.segments = std::span<const iovec>(segment_++, 1),
+                   .length_bytes = bytes};
+      ++position_;
+    }
+    size_t position() const noexcept { return position_; }
+
+   private:
+    TxFrame* frame_;
+    iovec* segment_;
+    size_t position_;
+  };
+  void Accept(const Appender& added) noexcept {
+    segment_count_ += added.position() - frame_count_;
+    frame_count_ = added.position();
   }
 
   std::span<const TxFrame> frames() const noexcept {

@@ -72,6 +72,33 @@ inline int SendQueue::Check(const ibv_send_wr& wr) const noexcept {
   return 0;
 }
 
+// Appends frames from `wr` on to the burst, up to `limit` frames in it, as long
+// as they are of the common kind: one SGE, in the region used last. Returns the
+// first request that is not.
+inline ibv_send_wr* SendQueue::GatherPlain(ibv_send_wr* wr,
+                                           size_t limit) noexcept {
+  const MrView region = regions_.view();
+  SendBurst::Appender frames(burst_);
+  for (; wr != nullptr && frames.position() < limit; wr = wr->next) {
+    constexpr unsigned kSpecial = IBV_SEND_IP_CSUM | IBV_SEND_INLINE;
+    if (wr->num_sge != 1 || wr->opcode != IBV_WR_SEND ||
+        (wr->send_flags & kSpecial) != 0) {
+      break;
+    }
+    const ibv_sge& sge = *wr->sg_list;
+    const std::byte* data = region.Resolve(sge);
+    if (data == nullptr || sge.length == 0 || sge.length > kMaxFrameBytes) {
+      break;
+    }
+    if (IsSignaled(wr->send_flags)) {
+      burst_.AddSignal(frames.position(), wr->wr_id);
+    }
+    frames.Add(data, sge.length);
+  }
+  burst_.Accept(frames);
+  return wr;
+}
+
 // Appends a frame to the burst; false if an SGE is outside of its region.
 inline bool SendQueue::Gather(std::span<const ibv_sge> sges,
                               bool is_inline) noexcept {
@@ -89,21 +116,6 @@ inline bool SendQueue::Gather(std::span<const ibv_sge> sges,
   return true;
 }
 
-// Gather for the most common request: one SGE, no flag but the signal. False,
-// having done nothing, for all others.
-inline bool SendQueue::GatherPlain(const ibv_send_wr& wr) noexcept {
-  if (wr.num_sge != 1 || wr.opcode != IBV_WR_SEND ||
-      (wr.send_flags & ~unsigned{IBV_SEND_SIGNALED}) != 0) {
-    return false;
-  }
-  const ibv_sge& sge = *wr.sg_list;
-  if (sge.length == 0 || sge.length > kMaxFrameBytes) return false;
-  const std::byte* data = regions_.Resolve(sge);
-  if (data == nullptr) return false;
-  burst_.AddPlain(data, sge.length);
-  return true;
-}
-
 // Sends from the list straight away. On return `wr` is the first request that
 // was not dealt with: null, refused (the result says why), or left because the
 // medium is full or the queue has failed.
@@ -115,14 +127,13 @@ int SendQueue::SendNow(ibv_send_wr*& wr) noexcept {
     bool faulty = false;
     size_t taken = 0;
     const uint32_t room = Room();
+    const size_t plain =
+        max_sge_ == 0 ? 0 : std::min<size_t>(room, kBurstFrames);
     {
       const std::lock_guard hold(port_.send_lock());
       regions_.Refresh();
+      wr = GatherPlain(wr, plain);
       for (; wr != nullptr && burst_.HasRoom(); wr = wr->next) {
-        if (burst_.frames().size() < room && GatherPlain(*wr)) [[likely]] {
-          if (IsSignaled(wr->send_flags)) burst_.AddSignal(wr->wr_id);
-          continue;
-        }
         error = Check(*wr);
         if (error == 0 && burst_.frames().size() == room) error = ENOMEM;
         if (error != 0) [[unlikely]] {

@@ -74,8 +74,8 @@ class SendQueue {
   uint32_t Room() const noexcept {
     return depth_ - (posted_ - static_cast<uint32_t>(retired_.value()));
   }
+  ibv_send_wr* GatherPlain(ibv_send_wr* wr, size_t limit) noexcept;
   bool Gather(std::span<const ibv_sge> sges, bool is_inline) noexcept;
-  bool GatherPlain(const ibv_send_wr& wr) noexcept;
   int SendNow(ibv_send_wr*& wr) noexcept;
   void SendStored() noexcept;
   int Store(ibv_send_wr*& wr) noexcept;
