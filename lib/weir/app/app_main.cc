@@ -35,7 +35,7 @@ constexpr absl::string_view kPortHelp =
   mlx5_0, mlx5_0:2    a verbs device, and the number of its port
   eth0                a netdev: its verbs device if that can do raw packets,
                       else packet:eth0
-  null:[size=BYTES]   makes frames at full speed, swallows what is sent
+  null:[,size=BYTES]  makes frames at full speed, swallows what is sent
   wire:NAME           one of the two ends of a wire in this process
   pcap:[IN][,out=OUT] receives the frames of a capture, writes one
   packet:NETDEV       a netdev through the kernel
