@@ -52,6 +52,6 @@ int main(int argc, char** argv) {
                                     "pcap:in.pcap pcap:,out=out.pcap\n"
                                     "packet:eth0 packet:eth1\n"
                                     "mlx5_0 mlx5_1 --rewrite_macs\n",
-                        .default_ports = {"null:", "null:"}},
+                        .demo_ports = {"null:", "null:"}},
                        L2fwd);
 }

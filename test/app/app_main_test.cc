@@ -18,7 +18,7 @@ using ::testing::ExitedWithCode;
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   std::exit(AppMain(static_cast<int>(pointers.size()), pointers.data(),
-                    {.about = "Tests.", .examples = "", .default_ports = {}},
+                    {.about = "Tests.", .examples = "", .demo_ports = {}},
                     run));
 }
 

@@ -103,6 +103,7 @@ class BadInputTest(unittest.TestCase):
         self.assert_refused([port, port], output, 'another')
 
     def test_wants_two_ports(self):
+        self.assert_refused([], '2 ports', 'got 0')
         self.assert_refused(['null:'], '2 ports', 'got 1')
         self.assert_refused(['null:', 'null:', 'null:'], '2 ports', 'got 3')
 

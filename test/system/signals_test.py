@@ -48,6 +48,16 @@ class SignalsTest(unittest.TestCase):
         self.assertEqual((ended.status, ended.stderr), (0, ''), ended)
         self.assertGreater(table.sent(ended.table), 0)
 
+    def test_demo_needs_no_ports(self):
+        ended = l2fwd.outcome('--demo', '--duration=200ms')
+        self.assertEqual((ended.status, ended.stderr), (0, ''), ended)
+        self.assertGreater(table.sent(ended.table), 0)
+
+    def test_demo_leaves_ports_that_are_named(self):
+        ended = l2fwd.outcome('--demo', 'null:')
+        self.assertEqual(ended.status, 1, ended)
+        self.assertIn('got 1', ended.stderr)
+
     def test_starts_again_after_sigkill(self):
         netns.require()
         netns.run('ip', 'link', 'add', 'one', 'type', 'veth', 'peer', 'name',

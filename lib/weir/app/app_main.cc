@@ -21,6 +21,9 @@ ABSL_FLAG(std::string, lcores, "",
 ABSL_FLAG(std::string, duration, "",
           "end after this time: seconds, or with unit such as 500ms or 1m30s; "
           "without it run until SIGINT, SIGTERM or the end of all input");
+ABSL_FLAG(bool, demo, false,
+          "if no port is named, show on soft devices what the app does, for "
+          "five seconds");
 ABSL_FLAG(std::string, stats, "1s",
           "time between two lines of rates, as --duration; 0 for none");
 ABSL_FLAG(std::string, json, "", "write the final table to this file, as JSON");
@@ -28,7 +31,7 @@ ABSL_FLAG(std::string, json, "", "write the final table to this file, as JSON");
 namespace weir {
 namespace {
 
-constexpr absl::Duration kDefaultDuration = absl::Seconds(5);
+constexpr absl::Duration kDemoDuration = absl::Seconds(5);
 
 constexpr absl::string_view kPortHelp =
     R"(Ports:
@@ -133,9 +136,9 @@ int AppMain(int argc, char** argv, const AppInfo& info,
   for (size_t i = 1; i < arguments.size(); ++i) {
     options.ports.emplace_back(arguments[i]);
   }
-  if (options.ports.empty()) {
-    options.ports = info.default_ports;
-    options.duration = kDefaultDuration;
+  if (options.ports.empty() && absl::GetFlag(FLAGS_demo)) {
+    options.ports = info.demo_ports;
+    options.duration = kDemoDuration;
   }
   const std::string name = options.name;
   const absl::StatusOr<int> exit_code = Run(std::move(options), run);

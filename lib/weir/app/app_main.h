@@ -18,9 +18,9 @@ struct AppInfo {
   absl::string_view about;
   // Command lines without the program's name, one a line.
   absl::string_view examples = {};
-  // The ports when the command line names none; the app then ends by itself
-  // after five seconds unless --duration says otherwise.
-  std::vector<std::string> default_ports = {};
+  // The ports of --demo, for a command line that names none; the app then ends
+  // by itself after five seconds unless --duration says otherwise.
+  std::vector<std::string> demo_ports = {};
 };
 
 // Parses the command line, runs `run` and returns the exit code: 0, or 1 after
