@@ -1,9 +1,12 @@
 #include "weir/app/app.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,6 +14,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "test/support/capability.h"
 #include "weir/pipeline/pipeline.h"
 #include "weir/port/port.h"
 #include "weir/stage/transmit.h"
@@ -104,6 +108,34 @@ TEST(AppTest, RefusesAFileThatCannotBeWrittenBeforeItRuns) {
   EXPECT_EQ(App::Create(options).status().message(),
             "--json: /no/such/folder/x.json: cannot be written: No such file "
             "or directory");
+}
+
+// Runs the app with a limit on locked memory and exits with 0 if it does well.
+[[noreturn]] void RunWithin(rlim_t limit_bytes, const AppOptions& options) {
+  const rlimit limit{limit_bytes, limit_bytes};
+  if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0 ||
+      !testing::DropCapability(CAP_IPC_LOCK)) {
+    std::exit(2);
+  }
+  auto app = *App::Create(options);
+  absl::Status status = JoinPorts(*app);
+  if (status.ok()) status = app->RunUntilSignal();
+  std::cerr << status.message() << "\n";
+  std::exit(status.ok() ? 0 : 1);
+}
+
+TEST(AppDeathTest, LivesWithTheUsualLimitOnLockedMemory) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  AppOptions options = TwoNullPorts();
+  EXPECT_EXIT(RunWithin(8 << 20, options), ::testing::ExitedWithCode(0), "");
+  options.ports = {"null:,mtu=9216", "null:,mtu=9216"};
+  EXPECT_EXIT(RunWithin(8 << 20, options), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(AppDeathTest, NamesALimitOnLockedMemoryThatIsTooLow) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(RunWithin(1 << 16, TwoNullPorts()), ::testing::ExitedWithCode(1),
+              "RLIMIT_MEMLOCK is 65536 bytes");
 }
 
 TEST(AppTest, WantsThePortsFirst) {

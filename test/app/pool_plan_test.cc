@@ -8,6 +8,7 @@ namespace {
 TEST(PoolPlanTest, AddsUpWhateverHoldsMbufs) {
   const PoolPlan plan{.queue_mbufs = 4096, .lcores = 2, .pipelines = 2};
   EXPECT_EQ(plan.mbufs(), 4096u + 2 * 256 + 2 * 128);
+  EXPECT_EQ(plan.bytes(), 10u << 20);
   EXPECT_EQ(plan.Arithmetic(),
             "4,864 mbufs of 2,048 bytes = 9.5 MiB: 4,096 in queues + 2 lcores "
             "x 256 + 2 pipelines x 128");

@@ -43,5 +43,16 @@ TEST(PlacerTest, PrefersLcoresNearTheDeviceWhileTheyLast) {
   EXPECT_EQ(placer.Next(1), 2u);
 }
 
+TEST(PlacerTest, UsesOnlyTheLcoresThatItKeeps) {
+  Placer placer(FourLcores(), {});
+  placer.Keep(2);
+  EXPECT_EQ(placer.lcores().size(), 2u);
+  EXPECT_EQ(placer.Next(-1), 1u);
+  EXPECT_EQ(placer.Next(-1), 2u);
+  EXPECT_EQ(placer.Next(-1), 1u);
+  placer.Keep(0);
+  EXPECT_EQ(placer.lcores().size(), 1u);
+}
+
 }  // namespace
 }  // namespace weir

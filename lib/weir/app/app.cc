@@ -7,11 +7,11 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "weir/app/pool_plan.h"
 #include "weir/app/report_json.h"
 #include "weir/app/stats_printer.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/memory/arena.h"
+#include "weir/memory/lock_limit.h"
 #include "weir/net/ethernet.h"
 #include "weir/net/mac_address.h"
 #include "weir/runtime/placer.h"
@@ -35,6 +35,9 @@ absl::Status WithContext(absl::string_view context,
   return absl::Status(status.code(),
                       absl::StrCat(context, ": ", status.message()));
 }
+
+// Queues are not made shorter than this to save memory.
+constexpr uint32_t kShortestQueue = 64;
 
 uint64_t MbufsOf(const PortInfo& info, const MbufPool::Options& pool) {
   const uint64_t room = pool.chunk_bytes - pool.headroom_bytes;
@@ -75,7 +78,8 @@ absl::StatusOr<std::span<Port>> App::OpenPorts() {
   if (status.ok()) status = CreatePool(devices, *placer);
   if (!status.ok()) return status;
   for (PortDevice& device : devices) {
-    absl::StatusOr<Port> port = Port::Open(std::move(device), *pool_);
+    absl::StatusOr<Port> port =
+        Port::Open(std::move(device), *pool_, port_options_);
     if (!port.ok()) return port.status();
     ports_.push_back(*std::move(port));
   }
@@ -98,21 +102,53 @@ absl::StatusOr<Placer> App::MakePlacer() const {
   return Placer(topology->lcores(), wanted);
 }
 
-absl::Status App::CreatePool(std::span<const PortDevice> devices,
-                             const Placer& placer) {
-  MbufPool::Options options;
+PoolPlan App::Plan(std::span<const PortDevice> devices, size_t lcores) const {
+  const MbufPool::Options options;
   PoolPlan plan;
   plan.chunk_bytes = options.chunk_bytes;
-  plan.lcores = placer.lcores().size();
-  plan.pipelines = std::max<uint64_t>(devices.size(), plan.lcores);
+  plan.lcores = lcores;
+  plan.pipelines = std::max<uint64_t>(devices.size(), lcores);
   for (const PortDevice& device : devices) {
     plan.queue_mbufs +=
-        Port::MbufsHeld(device.info(), PortOptions(), options.chunk_bytes,
+        Port::MbufsHeld(device.info(), port_options_, options.chunk_bytes,
                         options.headroom_bytes);
     plan.mbufs_per_frame =
         std::max(plan.mbufs_per_frame, MbufsOf(device.info(), options));
   }
+  return plan;
+}
+
+// The plan that stays within the limit: first with no more lcores than ports,
+// then with queues of half the depth, again and again. If none does, the
+// smallest, whose memory will be refused with a message.
+PoolPlan App::PlanWithin(std::optional<uint64_t> limit_bytes,
+                         std::span<const PortDevice> devices, Placer& placer) {
+  for (;;) {
+    PoolPlan plan = Plan(devices, placer.lcores().size());
+    if (!limit_bytes || plan.bytes() <= *limit_bytes) return plan;
+    const size_t enough = std::max<size_t>(devices.size(), 1);
+    if (options_.lcores.empty() && placer.lcores().size() > enough) {
+      placer.Keep(enough);
+    } else if (port_options_.rx_depth > kShortestQueue) {
+      port_options_.rx_depth /= 2;
+      port_options_.tx_depth /= 2;
+    } else {
+      return plan;
+    }
+  }
+}
+
+absl::Status App::CreatePool(std::span<const PortDevice> devices,
+                             Placer& placer) {
+  MbufPool::Options options;
+  const std::optional<uint64_t> limit_bytes = LockLimitBytes();
+  const PoolPlan plan = PlanWithin(limit_bytes, devices, placer);
   pool_arithmetic_ = plan.Arithmetic();
+  if (port_options_.rx_depth != PortOptions().rx_depth) {
+    absl::StrAppend(&pool_arithmetic_, "; queues of ", port_options_.rx_depth,
+                    " since RLIMIT_MEMLOCK is ", WithCommas(*limit_bytes),
+                    " bytes");
+  }
   if (plan.mbufs() > std::numeric_limits<uint32_t>::max()) {
     return absl::InvalidArgumentError(
         absl::StrCat("mbuf pool: too many mbufs: ", pool_arithmetic_,

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "weir/app/pool_plan.h"
 #include "weir/app/report.h"
 #include "weir/app/signal_wait.h"
 #include "weir/mbuf/mbuf_pool.h"
@@ -57,7 +58,9 @@ class App {
   ~App() = default;
 
   // Opens the ports of the command line, in its order, and the one mbuf pool
-  // that serves them. They live as long as the app. InvalidArgument for a port
+  // that serves them. They live as long as the app. Where little memory may be
+  // locked, queues are shorter and, unless the command line names them, lcores
+  // fewer. InvalidArgument for a port
   // given twice or lcores that do not exist; otherwise the errors of
   // PortDevice::Open, MbufPool::Create and Port::Open. Once.
   absl::StatusOr<std::span<Port>> OpenPorts();
@@ -92,8 +95,10 @@ class App {
         json_(std::move(json)) {}
 
   absl::StatusOr<Placer> MakePlacer() const;
-  absl::Status CreatePool(std::span<const PortDevice> devices,
-                          const Placer& placer);
+  PoolPlan Plan(std::span<const PortDevice> devices, size_t lcores) const;
+  PoolPlan PlanWithin(std::optional<uint64_t> limit_bytes,
+                      std::span<const PortDevice> devices, Placer& placer);
+  absl::Status CreatePool(std::span<const PortDevice> devices, Placer& placer);
   void PrintStart() const;
   void PrintWarnings();
   AppReport Report(Clock::time_point begin) const;
@@ -104,6 +109,7 @@ class App {
   AppOptions options_;
   SignalWait signals_;
   std::ofstream json_;
+  PortOptions port_options_;
   // How the size of the pool came about.
   std::string pool_arithmetic_;
   std::unique_ptr<MbufPool> pool_;

@@ -10,12 +10,18 @@ namespace weir {
 namespace {
 
 constexpr uint64_t kPacketsPerPipeline = 2 * uint64_t{kMaxBurst};
+constexpr uint64_t kHugePageBytes = 2 << 20;
 
 }  // namespace
 
 uint64_t PoolPlan::mbufs() const {
   return queue_mbufs + lcores * kCacheMbufs +
          pipelines * kPacketsPerPipeline * mbufs_per_frame;
+}
+
+uint64_t PoolPlan::bytes() const {
+  return (mbufs() * chunk_bytes + kHugePageBytes - 1) / kHugePageBytes *
+         kHugePageBytes;
 }
 
 std::string PoolPlan::Arithmetic() const {

@@ -22,6 +22,9 @@ struct PoolPlan {
 
   uint64_t mbufs() const;
 
+  // What the mbufs take: whole huge pages.
+  uint64_t bytes() const;
+
   // "4,608 mbufs of 2,048 bytes = 9.0 MiB: 4,096 in queues + 1 lcores x 256 +
   // 2 pipelines x 128".
   std::string Arithmetic() const;

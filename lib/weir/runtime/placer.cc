@@ -30,6 +30,11 @@ Placer::Placer(std::span<const LcoreInfo> allowed,
   pipelines_.resize(lcores_.size());
 }
 
+void Placer::Keep(size_t count) {
+  lcores_.resize(std::clamp<size_t>(count, 1, lcores_.size()));
+  pipelines_.resize(lcores_.size());
+}
+
 uint32_t Placer::Next(int near) {
   if (in_order_) return lcores_[next_++ % lcores_.size()].id;
   const auto cost = [this, near](size_t i) {

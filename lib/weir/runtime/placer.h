@@ -22,6 +22,9 @@ class Placer {
   // its order.
   Placer(std::span<const LcoreInfo> allowed, std::span<const uint32_t> wanted);
 
+  // Leaves only the first `count` lcores, at least 1. Before the first Next.
+  void Keep(size_t count);
+
   // The lcore for the next pipeline, which works for a device on node `near`
   // (-1 if that does not matter).
   uint32_t Next(int near);
