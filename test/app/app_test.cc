@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -99,7 +100,9 @@ TEST(AppTest, RefusesAPortGivenTwice) {
   AppOptions options = TwoNullPorts();
   options.ports = {"pcap:,out=" + file, "pcap:,out=" + file};
   const auto ports = (*App::Create(options))->OpenPorts();
-  EXPECT_THAT(std::string(ports.status().message()), HasSubstr(file));
+  EXPECT_THAT(std::string(ports.status().message()),
+              HasSubstr("twice.pcap is given twice, first by port pcap:,out="));
+  EXPECT_FALSE(std::filesystem::exists(file)) << "opened before the check";
 }
 
 TEST(AppTest, RefusesAFileThatCannotBeWrittenBeforeItRuns) {

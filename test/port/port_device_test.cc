@@ -105,13 +105,39 @@ TEST(CheckDistinctTest, RefusesTwoCapturesIntoOneFile) {
   const std::string file =
       (std::filesystem::path(::testing::TempDir()) / "distinct.pcap").string();
   std::vector<PortDevice> devices = OpenAll("pcap:,out=" + file);
-  EXPECT_EQ(devices[0].identity(), "file " + file);
+  EXPECT_EQ(devices[0].identity(),
+            "file " + std::filesystem::weakly_canonical(file).string());
   EXPECT_TRUE(CheckDistinct(devices).ok());
   devices.push_back(devices[0]);
   const absl::Status distinct = CheckDistinct(devices);
   EXPECT_EQ(distinct.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(MessageOf(distinct),
-              HasSubstr("file " + file + " is in use by port pcap:,out="));
+              HasSubstr("distinct.pcap is given twice, first by port pcap:,"));
+}
+
+TEST(CheckDistinctTest, TellsFromNamesWhatIsGivenTwice) {
+  const std::vector<std::string> files = {
+      "pcap:in,out=x", "null:", "pcap:,mtu=100,out=./x,loop=on"};
+  EXPECT_THAT(MessageOf(CheckDistinctNames(files)),
+              AllOf(HasSubstr("pcap:,mtu=100,out=./x,loop=on: file "),
+                    HasSubstr("/x is given twice, first by port pcap:in,out=x;"
+                              " give each port once")));
+  const std::vector<std::string> netdevs = {"packet:eth0", "packet:eth0"};
+  EXPECT_EQ(MessageOf(CheckDistinctNames(netdevs)),
+            "packet:eth0: netdev eth0 is given twice, first by port "
+            "packet:eth0; give each port once");
+}
+
+TEST(CheckDistinctTest, LetsNamesDifferOrShareWhatMayBeShared) {
+  for (const std::vector<std::string>& names :
+       {std::vector<std::string>{"null:", "null:"},
+        {"wire:a", "wire:a"},
+        {"pcap:x", "pcap:x"},
+        {"pcap:,out=x", "pcap:,out=y"},
+        {"pcap:,out=/dev/null", "pcap:,out=/dev/null"}}) {
+    const absl::Status distinct = CheckDistinctNames(names);
+    EXPECT_TRUE(distinct.ok()) << distinct;
+  }
 }
 
 }  // namespace

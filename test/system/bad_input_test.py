@@ -95,12 +95,14 @@ class BadInputTest(unittest.TestCase):
     def test_refuses_a_netdev_given_twice(self):
         self.add_netdev('port0')
         self.assert_refused(['packet:port0', 'packet:port0'], 'packet:port0',
-                            'once')
+                            'given twice')
+        self.assert_refused(['port0', 'packet:port0'], 'packet:port0',
+                            'given twice')
 
     def test_refuses_an_output_given_twice(self):
         output = self.path('out.pcap')
         port = f'pcap:,out={output}'
-        self.assert_refused([port, port], output, 'another')
+        self.assert_refused([port, port], output, 'given twice')
 
     def test_wants_two_ports(self):
         self.assert_refused([], '2 ports', 'got 0')

@@ -68,13 +68,15 @@ absl::StatusOr<std::span<Port>> App::OpenPorts() {
   }
   absl::StatusOr<Placer> placer = MakePlacer();
   if (!placer.ok()) return placer.status();
+  absl::Status status = CheckDistinctNames(options_.ports);
+  if (!status.ok()) return status;
   std::vector<PortDevice> devices;
   for (const std::string& name : options_.ports) {
     absl::StatusOr<PortDevice> device = PortDevice::Open(name);
     if (!device.ok()) return device.status();
     devices.push_back(*std::move(device));
   }
-  absl::Status status = CheckDistinct(devices);
+  status = CheckDistinct(devices);
   if (status.ok()) status = CreatePool(devices, *placer);
   if (!status.ok()) return status;
   for (PortDevice& device : devices) {

@@ -1,9 +1,13 @@
 #include "weir/port/port_device.h"
 
+#include <net/if.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -96,7 +100,11 @@ absl::StatusOr<Choice> Choose(absl::string_view name) {
   if (name.find(':') != absl::string_view::npos) {
     return OpenSoft(name, absl::StrCat(name, ": soft device"));
   }
-  if (Sysfs().Netdev(name)) return OpenNetdev(name);
+  // A process that entered a network namespace may still see the sysfs of
+  // another one.
+  if (Sysfs().Netdev(name) || if_nametoindex(std::string(name).c_str()) != 0) {
+    return OpenNetdev(name);
+  }
   for (std::string& netdev : Sysfs().EthernetNetdevs()) {
     found.push_back(std::move(netdev));
   }
@@ -147,14 +155,44 @@ absl::string_view OutputFile(absl::string_view key) {
   return key.substr(0, key.find(','));
 }
 
+// The identity of a file to write, however its path is spelt; empty for none,
+// and for what is no regular file, such as /dev/null, and may be shared.
+std::string FileIdentity(absl::string_view path) {
+  if (path.empty()) return {};
+  std::error_code error;
+  const std::filesystem::path file = std::string(path);
+  if (std::filesystem::exists(file, error) &&
+      !std::filesystem::is_regular_file(file, error)) {
+    return {};
+  }
+  const auto canonical = std::filesystem::weakly_canonical(
+      std::filesystem::absolute(file, error), error);
+  return absl::StrCat("file ", error ? std::string(path) : canonical.string());
+}
+
+// Identity as far as the name of a port tells.
+std::string NameIdentity(absl::string_view name) {
+  absl::string_view netdev = name;
+  if (absl::ConsumePrefix(&netdev, "packet:")) {
+    return absl::StrCat("netdev ", netdev.substr(0, netdev.find(',')));
+  }
+  return FileIdentity(OutputFile(name));
+}
+
+absl::Status GivenTwice(absl::string_view first, absl::string_view second,
+                        absl::string_view identity) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(second, ": ", identity, " is given twice, first by port ",
+                   first, "; give each port once"));
+}
+
 std::string Identity(const PortInfo& info) {
   if (!info.netdev.empty()) return absl::StrCat("netdev ", info.netdev);
   if (!info.is_soft) {
     return absl::StrCat("device ", info.device, ":",
                         static_cast<int>(info.device_port));
   }
-  const absl::string_view file = OutputFile(info.name);
-  return file.empty() ? std::string() : absl::StrCat("file ", file);
+  return FileIdentity(OutputFile(info.name));
 }
 
 }  // namespace
@@ -180,15 +218,27 @@ absl::StatusOr<PortDevice> PortDevice::Open(absl::string_view name) {
                     std::move(choice->device));
 }
 
+absl::Status CheckDistinctNames(std::span<const std::string> names) {
+  std::vector<std::string> identities;
+  for (const std::string& name : names) {
+    std::string identity = NameIdentity(name);
+    const auto found = std::ranges::find(identities, identity);
+    if (!identity.empty() && found != identities.end()) {
+      return GivenTwice(names[static_cast<size_t>(found - identities.begin())],
+                        name, identity);
+    }
+    identities.push_back(std::move(identity));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckDistinct(std::span<const PortDevice> devices) {
   for (size_t i = 0; i < devices.size(); ++i) {
     if (devices[i].identity().empty()) continue;
     for (size_t j = 0; j < i; ++j) {
       if (devices[i].identity() != devices[j].identity()) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(devices[i].info().name, ": ", devices[i].identity(),
-                       " is in use by port ", devices[j].info().name,
-                       "; give each port once"));
+      return GivenTwice(devices[j].info().name, devices[i].info().name,
+                        devices[i].identity());
     }
   }
   return absl::OkStatus();

@@ -50,6 +50,12 @@ class PortDevice {
   std::shared_ptr<verbs::Device> device_;
 };
 
+// InvalidArgument, naming both, if two of `names` stand for the same netdev or
+// write the same file, as far as that can be told without opening them: for a
+// device that a second open would refuse with less to say. Control thread,
+// before Launch.
+absl::Status CheckDistinctNames(std::span<const std::string> names);
+
 // InvalidArgument, naming both, if two of `devices` have the same identity.
 // Control thread, before Launch.
 absl::Status CheckDistinct(std::span<const PortDevice> devices);
