@@ -55,5 +55,17 @@ TEST_F(SignalWaitTest, PrefersTheSignal) {
   EXPECT_EQ(wait_.WaitUntil(Later(), event_), SignalWait::Woken::kSignal);
 }
 
+TEST(SignalWaitEndTest, OutlivesSignalsThatNobodyWaitedFor) {
+  {
+    const SignalWait wait = *SignalWait::Create();
+    raise(SIGINT);
+    raise(SIGTERM);
+  }
+  sigset_t pending;
+  ASSERT_EQ(sigpending(&pending), 0);
+  EXPECT_EQ(sigismember(&pending, SIGINT), 0);
+  EXPECT_EQ(sigismember(&pending, SIGTERM), 0);
+}
+
 }  // namespace
 }  // namespace weir

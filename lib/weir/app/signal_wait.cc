@@ -42,7 +42,7 @@ absl::StatusOr<SignalWait> SignalWait::Create() {
   if (error != 0) {
     return ErrnoStatus(error, {.object = "signals", .call = "pthread_sigmask"});
   }
-  const int signal_fd = signalfd(-1, &stop, SFD_CLOEXEC);
+  const int signal_fd = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signal_fd < 0) {
     const int failed = errno;
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -58,6 +58,9 @@ SignalWait::SignalWait(SignalWait&& other) noexcept
 
 SignalWait::~SignalWait() {
   if (signal_fd_ < 0) return;
+  signalfd_siginfo signal;
+  while (read(signal_fd_, &signal, sizeof(signal)) > 0) {
+  }
   close(signal_fd_);
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }

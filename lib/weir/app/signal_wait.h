@@ -13,8 +13,9 @@
 namespace weir {
 
 // Blocks SIGINT and SIGTERM in the thread that creates it, and so in those that
-// thread starts later; they stay blocked until it is destroyed. Control thread,
-// before other threads start.
+// thread starts later; they stay blocked until it is destroyed, which also
+// forgets those that nobody waited for: a second Ctrl-C does not kill what is
+// ending. Control thread, before other threads start.
 class SignalWait {
  public:
   // ResourceExhausted if the process has no file descriptor left.
