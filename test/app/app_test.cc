@@ -71,12 +71,26 @@ TEST(AppTest, ForwardsUntilTheDurationIsOverAndWritesTheReport) {
   EXPECT_EQ(json["packets"]["sent"], sent);
 }
 
+// Asks the process to end once it runs, and never ends by itself.
+struct Terminator {
+  bool asked = false;
+
+  uint32_t Poll(Lcore&) noexcept {
+    if (!std::exchange(asked, true)) kill(getpid(), SIGTERM);
+    return 0;
+  }
+  bool Drain(Lcore&) noexcept { return true; }
+  bool Finish(Lcore&) noexcept { return false; }
+  void Abandon() noexcept {}
+  PipelineSnapshot Snapshot() const { return {}; }
+};
+
 TEST(AppTest, EndsAtASignal) {
   AppOptions options = TwoNullPorts();
   options.duration.reset();
   auto app = *App::Create(options);
   ASSERT_TRUE(JoinPorts(*app).ok());
-  kill(getpid(), SIGTERM);
+  ASSERT_TRUE(app->Launch({}, Terminator()).ok());
   EXPECT_TRUE(app->RunUntilSignal().ok());
 }
 

@@ -54,6 +54,10 @@ class Run:
         file.seek(0)
         return file.read()
 
+    def has_table(self):
+        """Whether the file of --json is there, be it empty."""
+        return os.path.exists(self._json)
+
     def running(self):
         return self._process.poll() is None
 

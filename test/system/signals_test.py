@@ -43,6 +43,20 @@ class SignalsTest(unittest.TestCase):
     def test_sigterm_ends_it_with_the_table(self):
         self.assert_ends_on(signal.SIGTERM)
 
+    def test_sigterm_ends_a_start_that_waits(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        fifo = os.path.join(folder.name, 'fifo')
+        os.mkfifo(fifo)
+        for ports in [(f'pcap:{fifo}', 'null:'), ('null:', f'pcap:,out={fifo}')]:
+            with self.subTest(ports=ports):
+                with l2fwd.started(*ports) as run:
+                    # Made right before the ports are opened; unless it comes
+                    # too early, the signal meets the wait for the other end.
+                    l2fwd.wait_until(run.has_table, 'the file of --json')
+                    ended = run.stop()
+                self.assertEqual(ended.status, -signal.SIGTERM, ended)
+
     def test_duration_ends_it_with_the_table(self):
         ended = l2fwd.outcome('--duration=200ms', 'null:', 'null:')
         self.assertEqual((ended.status, ended.stderr), (0, ''), ended)

@@ -47,8 +47,6 @@ uint64_t MbufsOf(const PortInfo& info, const MbufPool::Options& pool) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<App>> App::Create(AppOptions options) {
-  absl::StatusOr<SignalWait> signals = SignalWait::Create();
-  if (!signals.ok()) return signals.status();
   std::ofstream json;
   if (!options.json_file.empty()) {
     json.open(options.json_file, std::ios::trunc);
@@ -58,8 +56,7 @@ absl::StatusOr<std::unique_ptr<App>> App::Create(AppOptions options) {
                        ": cannot be written: ", std::strerror(errno)));
     }
   }
-  return std::unique_ptr<App>(
-      new App(std::move(options), *std::move(signals), std::move(json)));
+  return std::unique_ptr<App>(new App(std::move(options), std::move(json)));
 }
 
 absl::StatusOr<std::span<Port>> App::OpenPorts() {
@@ -173,6 +170,9 @@ absl::Status App::RunUntilSignal() {
     return absl::FailedPreconditionError(
         "RunUntilSignal comes after OpenPorts");
   }
+  absl::StatusOr<SignalWait> signals = SignalWait::Create();
+  if (!signals.ok()) return signals.status();
+  signals_ = std::make_unique<SignalWait>(*std::move(signals));
   // Measured now, not in the first report.
   TscHz();
   PrintStart();
@@ -199,7 +199,7 @@ void App::WaitForEnd(Clock::time_point begin) {
   if (rates) std::fputs(RatesHeader().c_str(), stdout);
   while (!runtime_->done()) {
     const SignalWait::Woken woken =
-        signals_.WaitUntil(std::min(next, end), runtime_->done_fd());
+        signals_->WaitUntil(std::min(next, end), runtime_->done_fd());
     PrintWarnings();
     if (woken == SignalWait::Woken::kSignal || Clock::now() >= end) return;
     if (woken != SignalWait::Woken::kTime) continue;

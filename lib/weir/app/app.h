@@ -49,8 +49,7 @@ struct AppOptions {
 // Control thread only.
 class App {
  public:
-  // Takes over SIGINT and SIGTERM. InvalidArgument if the JSON file cannot be
-  // written.
+  // InvalidArgument if the JSON file cannot be written.
   static absl::StatusOr<std::unique_ptr<App>> Create(AppOptions options);
 
   App(const App&) = delete;
@@ -76,10 +75,11 @@ class App {
     return absl::OkStatus();
   }
 
-  // Runs until SIGINT, SIGTERM, the end of the duration, or until no port has
-  // any more input. Prints rates meanwhile, then lets pipelines drain, for
-  // Worker::kDrainMs at most, and prints the table. What Runtime::Start
-  // returns, or DataLoss if the JSON file could not be written.
+  // Takes over SIGINT and SIGTERM, which until now end the process: opening a
+  // FIFO may wait for ever. Runs until one of them, the end of the duration, or
+  // until no port has any more input. Prints rates meanwhile, then lets
+  // pipelines drain, for Worker::kDrainMs at most, and prints the table. What
+  // Runtime::Start returns, or DataLoss if the JSON file could not be written.
   absl::Status RunUntilSignal();
 
   // The warnings printed so far. Each says that something came or went
@@ -89,10 +89,8 @@ class App {
  private:
   using Clock = std::chrono::steady_clock;
 
-  App(AppOptions options, SignalWait signals, std::ofstream json)
-      : options_(std::move(options)),
-        signals_(std::move(signals)),
-        json_(std::move(json)) {}
+  App(AppOptions options, std::ofstream json)
+      : options_(std::move(options)), json_(std::move(json)) {}
 
   absl::StatusOr<Placer> MakePlacer() const;
   PoolPlan Plan(std::span<const PortDevice> devices, size_t lcores) const;
@@ -107,7 +105,8 @@ class App {
   absl::Status WriteJson(const AppReport& report);
 
   AppOptions options_;
-  SignalWait signals_;
+  // From RunUntilSignal on.
+  std::unique_ptr<SignalWait> signals_;
   std::ofstream json_;
   PortOptions port_options_;
   // How the size of the pool came about.
