@@ -12,6 +12,7 @@
 #include "weir/hca/attributes.h"
 #include "weir/hca/limits.h"
 #include "weir/hca/pinned_memory.h"
+#include "weir/hca/raw_enum.h"
 
 namespace weir::hca {
 namespace {
@@ -85,7 +86,7 @@ int ReadRule(const ibv_flow_attr& attr, FlowRule& rule) {
   }
   if (attr.flags != 0) return EOPNOTSUPP;
   rule.priority = attr.priority;
-  switch (attr.type) {
+  switch (RawEnum(attr.type)) {
     case IBV_FLOW_ATTR_NORMAL:
       rule.kind = FlowKind::kNormal;
       return CompileFlow(attr, rule.match);
@@ -281,7 +282,7 @@ int Context::DestroyCq(ibv_cq* cq) {
 }
 
 ibv_qp* Context::CreateQp(ibv_pd* pd, ibv_qp_init_attr& attr) {
-  if (attr.qp_type != IBV_QPT_RAW_PACKET || attr.srq != nullptr) {
+  if (RawEnum(attr.qp_type) != IBV_QPT_RAW_PACKET || attr.srq != nullptr) {
     return Refuse<ibv_qp>(EOPNOTSUPP);
   }
   if (attr.send_cq == nullptr || attr.recv_cq == nullptr ||

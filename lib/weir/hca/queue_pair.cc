@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "weir/hca/limits.h"
+#include "weir/hca/raw_enum.h"
 
 namespace weir::hca {
 namespace {
@@ -118,10 +119,13 @@ QueuePair::~QueuePair() {
 int QueuePair::Modify(const ibv_qp_attr& attr, int mask) {
   const std::lock_guard hold(modify_lock_);
   const ibv_qp_state from = StateNow();
-  const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr.qp_state : from;
-  if ((mask & IBV_QP_CUR_STATE) != 0 && attr.cur_qp_state != from) {
+  const unsigned wanted = RawEnum(attr.qp_state);
+  if (((mask & IBV_QP_STATE) != 0 && wanted > IBV_QPS_ERR) ||
+      ((mask & IBV_QP_CUR_STATE) != 0 && RawEnum(attr.cur_qp_state) != from)) {
     return EINVAL;
   }
+  const ibv_qp_state to =
+      (mask & IBV_QP_STATE) != 0 ? static_cast<ibv_qp_state>(wanted) : from;
   if (WantedMask(from, to) != ((mask & ~IBV_QP_CUR_STATE) | IBV_QP_STATE) ||
       ((mask & IBV_QP_PORT) != 0 && attr.port_num != kPortNumber)) {
     return EINVAL;

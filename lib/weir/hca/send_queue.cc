@@ -9,6 +9,7 @@
 #include "weir/hca/completion_queue.h"
 #include "weir/hca/port.h"
 #include "weir/hca/queue_pair.h"
+#include "weir/hca/raw_enum.h"
 
 namespace weir::hca {
 namespace {
@@ -59,8 +60,9 @@ int SendQueue::Post(ibv_send_wr* wr, ibv_send_wr** bad, Fate& fate) noexcept {
 }
 
 inline int SendQueue::Check(const ibv_send_wr& wr) const noexcept {
-  if (wr.opcode != IBV_WR_SEND || (wr.send_flags & IBV_SEND_IP_CSUM) != 0 ||
-      wr.num_sge < 1 || static_cast<uint32_t>(wr.num_sge) > max_sge_) {
+  if (RawEnum(wr.opcode) != IBV_WR_SEND ||
+      (wr.send_flags & IBV_SEND_IP_CSUM) != 0 || wr.num_sge < 1 ||
+      static_cast<uint32_t>(wr.num_sge) > max_sge_) {
     return EINVAL;
   }
   const uint64_t bytes = TotalBytes(wr);
@@ -81,7 +83,7 @@ inline ibv_send_wr* SendQueue::GatherPlain(ibv_send_wr* wr,
   SendBurst::Appender frames(burst_);
   for (; wr != nullptr && frames.position() < limit; wr = wr->next) {
     constexpr unsigned kSpecial = IBV_SEND_IP_CSUM | IBV_SEND_INLINE;
-    if (wr->num_sge != 1 || wr->opcode != IBV_WR_SEND ||
+    if (wr->num_sge != 1 || RawEnum(wr->opcode) != IBV_WR_SEND ||
         (wr->send_flags & kSpecial) != 0) {
       break;
     }
