@@ -32,7 +32,7 @@ TEST(FormatJsonTest, SaysWhatTheTableSays) {
   EXPECT_EQ(port["device_counters"]["unmatched"], 11);
   EXPECT_EQ(json["mbufs"]["held"], 7);
   EXPECT_EQ(json["packets"]["received"], 1234567);
-  EXPECT_EQ(json["packets"]["dropped"], 60);
+  EXPECT_EQ(json["packets"]["dropped"], 65);
   EXPECT_EQ(json["packets"]["conserved"], true);
 }
 

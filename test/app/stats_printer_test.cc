@@ -37,7 +37,7 @@ null: (weir0)
   device: unmatched                        11
   device: rx_frames                 1,234,578
 mbufs: 2,048 = 917 free + 1,024 posted + 100 sending + 7 held; 2 shortages
-packets: 1,234,567 received + 0 made = 1,234,500 sent + 60 dropped + 0 taken + 7 held
+packets: 1,234,567 received + 0 made = 1,234,495 sent + 65 dropped + 0 taken + 7 held
 )");
 }
 
@@ -59,11 +59,40 @@ TEST(FormatRatesTest, ShowsWhatHappenedBetweenTwoReports) {
 )");
 }
 
+TEST(FormatRatesTest, CountsTheFramesThatDevicesLost) {
+  const AppReport before = SampleReport();
+  for (const char* name : {"tx_write_error", "tx_link_down", "tx_no_netdev",
+                           "tx_no_peer", "rx_ring_full", "rx_not_ready"}) {
+    AppReport now = before;
+    now.seconds = 3;
+    now.ports[0].device_counters.push_back({name, 17});
+    EXPECT_TRUE(FormatRates(before, now).ends_with(" 17\n")) << name;
+  }
+}
+
+TEST(FormatRatesTest, DoesNotTakePollsForFrames) {
+  AppReport before = SampleReport();
+  before.ports[0].queues[0].drops = {{"pool-dry", 1}};
+  AppReport now = before;
+  now.seconds = 3;
+  now.ports[0].queues[0].drops[0].value += 99;
+  EXPECT_TRUE(FormatRates(before, now).ends_with(" 0\n"));
+}
+
+TEST(ConserveTest, SaysDroppedOfWhatATxQueueDropped) {
+  AppReport report = SampleReport();
+  report.ports[0].queues[1].drops = {{"too-long", 500}, {"refused", 4}};
+  const Conservation sum = Conserve(report);
+  EXPECT_EQ(sum.sent, 1234500u - 504);
+  EXPECT_EQ(sum.dropped, 60u + 504);
+  EXPECT_TRUE(sum.holds());
+}
+
 TEST(ConserveTest, SeesWhatIsMissing) {
   AppReport report = SampleReport();
-  EXPECT_TRUE(Conserve(report.lcores).holds());
+  EXPECT_TRUE(Conserve(report).holds());
   --report.lcores[0].pipelines[0].sent;
-  EXPECT_FALSE(Conserve(report.lcores).holds());
+  EXPECT_FALSE(Conserve(report).holds());
   EXPECT_NE(FormatTable(report).find("made != "), std::string::npos);
 }
 

@@ -96,6 +96,21 @@ class CapturesTest(unittest.TestCase):
         self.assert_same_frames(captures.read_pcap(other_output), back)
         self.assertEqual(table.unbalanced(ended.table), [])
 
+    def test_says_dropped_of_what_the_other_port_cannot_send(self):
+        frames = captures.all_sizes()
+        captures.write_pcap(self.input, frames)
+        ended = l2fwd.outcome(f'pcap:{self.input}',
+                              f'pcap:,out={self.output},mtu=1500')
+        short = [frame for frame in frames if len(frame) <= 1500 + 18]
+        got = captures.read_pcap(self.output)
+        self.assertLess(len(got), len(frames))
+        self.assertGreaterEqual(len(got), len(short))
+        self.assertEqual(table.received(ended.table), len(frames))
+        self.assertEqual(table.sent(ended.table), len(got))
+        self.assertEqual(ended.table['packets']['dropped'],
+                         len(frames) - len(got))
+        self.assertEqual(table.unbalanced(ended.table), [])
+
     def test_rewrites_macs_when_told_to(self):
         frames = captures.tagged()
         captures.write_pcap(self.input, frames)

@@ -43,6 +43,12 @@ def unbalanced(table):
             problems += _balance(f'lcore {lcore["lcore"]}', parts)
             for key in totals:
                 totals[key] += parts[key]
+    # Pipelines call sent what a queue took, also if it then dropped it.
+    lost = sum(sum(queue['drops'].values())
+               for port in table['ports'] for queue in port['queues']
+               if queue['name'].startswith('tx'))
+    totals['sent'] -= lost
+    totals['dropped'] += lost
     for key, value in totals.items():
         if value != table['packets'][key]:
             problems.append(f'{key}: pipelines say {value}, the sum says '

@@ -1,10 +1,25 @@
 #include "weir/app/report.h"
 
 namespace weir {
+namespace {
 
-Conservation Conserve(const RuntimeSnapshot& lcores) {
+// Frames that pipelines gave to TX queues and devices did not get.
+uint64_t DroppedByQueues(const AppReport& report) {
+  uint64_t dropped = 0;
+  for (const PortReport& port : report.ports) {
+    for (const QueueStats& queue : port.queues) {
+      if (!queue.name.starts_with("tx")) continue;
+      for (const NamedCount& drop : queue.drops) dropped += drop.value;
+    }
+  }
+  return dropped;
+}
+
+}  // namespace
+
+Conservation Conserve(const AppReport& report) {
   Conservation sum;
-  for (const LcoreSnapshot& lcore : lcores) {
+  for (const LcoreSnapshot& lcore : report.lcores) {
     for (const PipelineSnapshot& pipeline : lcore.pipelines) {
       sum.received += pipeline.received;
       sum.made += pipeline.made();
@@ -14,6 +29,9 @@ Conservation Conserve(const RuntimeSnapshot& lcores) {
       sum.held += pipeline.held;
     }
   }
+  const uint64_t dropped = DroppedByQueues(report);
+  sum.sent -= dropped;
+  sum.dropped += dropped;
   return sum;
 }
 

@@ -49,10 +49,11 @@ struct AppReport {
   MbufLedger mbufs;
 };
 
-// All pipelines together.
+// All pipelines together, with what their TX queues took and then dropped.
 struct Conservation {
   uint64_t received = 0;
   uint64_t made = 0;
+  // Given to devices, or put into rings.
   uint64_t sent = 0;
   uint64_t dropped = 0;
   uint64_t taken = 0;
@@ -64,8 +65,8 @@ struct Conservation {
   }
 };
 
-// The sums over `lcores`.
-Conservation Conserve(const RuntimeSnapshot& lcores);
+// The sums over `report`.
+Conservation Conserve(const AppReport& report);
 
 }  // namespace weir
 

@@ -106,7 +106,7 @@ std::string FormatJson(absl::string_view app, const AppReport& report) {
                     {"lcores", lcores},
                     {"ports", ports},
                     {"mbufs", ToJson(report.mbufs)},
-                    {"packets", ToJson(Conserve(report.lcores))}};
+                    {"packets", ToJson(Conserve(report))}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -28,7 +28,10 @@ bool IsRx(const QueueStats& queue) { return queue.name.starts_with("rx"); }
 // Counters of a device that say that a frame was lost.
 bool IsLoss(const NamedCount& counter) {
   constexpr absl::string_view kLosses[] = {
-      "out_of_buffer", "unmatched", "rx_oversize", "rx_dropped", "tx_dropped"};
+      "out_of_buffer",   "unmatched",    "rx_oversize",    "rx_not_ready",
+      "rx_errors",       "rx_ring_full", "rx_bad_offload", "rx_empty_record",
+      "rx_foreign_link", "tx_dropped",   "tx_too_long",    "tx_link_down",
+      "tx_no_netdev",    "tx_failed",    "tx_no_peer",     "tx_write_error"};
   return std::ranges::find(kLosses, counter.name) != std::end(kLosses);
 }
 
@@ -37,6 +40,8 @@ Traffic Sum(const PortReport& port) {
   for (const QueueStats& queue : port.queues) {
     (IsRx(queue) ? sum.rx_packets : sum.tx_packets) += queue.packets;
     (IsRx(queue) ? sum.rx_bytes : sum.tx_bytes) += queue.bytes;
+    // Those of an RX queue are polls, not frames.
+    if (IsRx(queue)) continue;
     for (const NamedCount& drop : queue.drops) sum.drops += drop.value;
   }
   for (const NamedCount& counter : port.device_counters) {
@@ -122,7 +127,7 @@ void AppendLaws(std::string& out, const AppReport& report) {
                   " posted + ", WithCommas(mbufs.sending), " sending + ",
                   WithCommas(mbufs.held()), " held; ",
                   WithCommas(mbufs.shortages), " shortages\n");
-  const Conservation sum = Conserve(report.lcores);
+  const Conservation sum = Conserve(report);
   absl::StrAppend(&out, "packets: ", WithCommas(sum.received), " received + ",
                   WithCommas(sum.made), " made ", sum.holds() ? "=" : "!=", " ",
                   WithCommas(sum.sent), " sent + ", WithCommas(sum.dropped),
