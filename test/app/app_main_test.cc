@@ -1,5 +1,8 @@
 #include "weir/app/app_main.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -47,6 +50,23 @@ TEST(AppMainDeathTest, NamesTheFlagWhoseValueIsBad) {
               "^tool: --duration: want seconds .* got \"soon\"\n$");
   EXPECT_EXIT(Main({"--stats=-1"}, Succeed), ExitedWithCode(1),
               "^tool: --stats: want seconds .* got \"-1\"\n$");
+}
+
+// Whether a file that is opened now cannot be mistaken for standard output.
+absl::Status OpenAFile(App&) {
+  const int descriptor = open("/dev/null", O_WRONLY);
+  return descriptor > STDERR_FILENO ? absl::OkStatus()
+                                    : absl::InternalError("in the way");
+}
+
+TEST(AppMainDeathTest, KeepsFilesApartFromClosedStandardDescriptors) {
+  EXPECT_EXIT(
+      {
+        close(STDIN_FILENO);
+        close(STDOUT_FILENO);
+        Main({"a:", "b:"}, OpenAFile);
+      },
+      ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "weir/app/app_main.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -111,6 +114,17 @@ absl::StatusOr<AppOptions> ReadFlags(AppOptions options) {
   return options;
 }
 
+// Fills the descriptors of standard input, output and error if the caller
+// closed them: the next file opened, such as a capture to write, would get
+// what is printed.
+void FillStandardDescriptors() {
+  int descriptor = 0;
+  do {
+    descriptor = open("/dev/null", O_RDWR | O_CLOEXEC);
+  } while (descriptor >= 0 && descriptor <= STDERR_FILENO);
+  if (descriptor > STDERR_FILENO) close(descriptor);
+}
+
 // Runs the app and returns what the process ends with.
 absl::StatusOr<int> Run(AppOptions parsed, absl::Status (*run)(App&)) {
   absl::StatusOr<AppOptions> options = ReadFlags(std::move(parsed));
@@ -126,6 +140,7 @@ absl::StatusOr<int> Run(AppOptions parsed, absl::Status (*run)(App&)) {
 
 int AppMain(int argc, char** argv, const AppInfo& info,
             absl::Status (*run)(App&)) {
+  FillStandardDescriptors();
   AppOptions options;
   options.name = std::string(ProgramName(argc > 0 ? argv[0] : "weir"));
   if (WantsHelp(argc, argv)) {
