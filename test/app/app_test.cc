@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -153,6 +154,23 @@ TEST(AppDeathTest, NamesALimitOnLockedMemoryThatIsTooLow) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(RunWithin(1 << 16, TwoNullPorts()), ::testing::ExitedWithCode(1),
               "RLIMIT_MEMLOCK is 65536 bytes");
+}
+
+// Runs the app with a full disk behind its output and exits with 0 if it says
+// so.
+[[noreturn]] void RunIntoFullDisk() {
+  if (std::freopen("/dev/full", "w", stdout) == nullptr) std::exit(2);
+  auto app = *App::Create(TwoNullPorts());
+  absl::Status status = JoinPorts(*app);
+  if (status.ok()) status = app->RunUntilSignal();
+  std::cerr << status.message() << "\n";
+  std::_Exit(absl::IsDataLoss(status) ? 0 : 1);
+}
+
+TEST(AppDeathTest, DoesNotTakeALostTableForSuccess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(RunIntoFullDisk(), ::testing::ExitedWithCode(0),
+              "standard output could not be written");
 }
 
 TEST(AppTest, WantsThePortsFirst) {

@@ -184,8 +184,12 @@ absl::Status App::RunUntilSignal() {
   PrintWarnings();
   const AppReport report = Report(begin);
   std::fputs(FormatTable(report).c_str(), stdout);
-  std::fflush(stdout);
-  return WriteJson(report);
+  const bool flushed = std::fflush(stdout) == 0;
+  absl::Status written = WriteJson(report);
+  if (written.ok() && (!flushed || std::ferror(stdout) != 0)) {
+    written = absl::DataLossError("standard output could not be written");
+  }
+  return written;
 }
 
 void App::WaitForEnd(Clock::time_point begin) {

@@ -79,7 +79,8 @@ class App {
   // FIFO may wait for ever. Runs until one of them, the end of the duration, or
   // until no port has any more input. Prints rates meanwhile, then lets
   // pipelines drain, for Worker::kDrainMs at most, and prints the table. What
-  // Runtime::Start returns, or DataLoss if the JSON file could not be written.
+  // Runtime::Start returns, or DataLoss if the JSON file or standard output
+  // could not be written.
   absl::Status RunUntilSignal();
 
   // The warnings printed so far. Each says that something came or went
