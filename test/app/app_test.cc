@@ -95,6 +95,20 @@ TEST(AppTest, EndsAtASignal) {
   EXPECT_TRUE(app->RunUntilSignal().ok());
 }
 
+TEST(AppTest, TakesTimesThatReachBeyondTheClock) {
+  AppOptions options = TwoNullPorts();
+  options.stats_interval = absl::Hours(24 * 365 * 300);
+  auto app = *App::Create(options);
+  ASSERT_TRUE(JoinPorts(*app).ok());
+  EXPECT_TRUE(app->RunUntilSignal().ok());
+  options.stats_interval = absl::Milliseconds(1);
+  options.duration = absl::Hours(24 * 365 * 300);
+  auto eternal = *App::Create(options);
+  ASSERT_TRUE(JoinPorts(*eternal).ok());
+  ASSERT_TRUE(eternal->Launch({}, Terminator()).ok());
+  EXPECT_TRUE(eternal->RunUntilSignal().ok());
+}
+
 TEST(AppTest, EndsByItselfWithoutPipelines) {
   AppOptions options = TwoNullPorts();
   options.duration.reset();

@@ -43,6 +43,20 @@ class SignalsTest(unittest.TestCase):
     def test_sigterm_ends_it_with_the_table(self):
         self.assert_ends_on(signal.SIGTERM)
 
+    def test_prints_no_rates_of_the_time_it_was_stopped(self):
+        with l2fwd.started('--stats=100ms', 'null:', 'null:') as run:
+            l2fwd.wait_until(lambda: run.output().count('\n') > 8, 'rates')
+            run.signal(signal.SIGSTOP)
+            # The time of twenty lines has to pass.
+            time.sleep(2)
+            before = run.output().count('\n')
+            run.signal(signal.SIGCONT)
+            l2fwd.wait_until(lambda: run.output().count('\n') > before,
+                             'rates after the stop')
+            ended = run.stop()
+        rates = ended.stdout.split('\n---')[0].count('\n') - before
+        self.assertLess(rates, 20, ended.stdout)
+
     def test_sigterm_ends_a_start_that_waits(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)

@@ -36,6 +36,15 @@ absl::Status WithContext(absl::string_view context,
                       absl::StrCat(context, ": ", status.message()));
 }
 
+using Clock = std::chrono::steady_clock;
+
+// `time` after `begin`, or never if the clock does not go that far.
+Clock::time_point After(Clock::time_point begin, absl::Duration time) {
+  const std::chrono::nanoseconds wait = absl::ToChronoNanoseconds(time);
+  const auto never = Clock::time_point::max();
+  return wait < never - begin ? begin + wait : never;
+}
+
 // Queues are not made shorter than this to save memory.
 constexpr uint32_t kShortestQueue = 64;
 
@@ -194,11 +203,10 @@ absl::Status App::RunUntilSignal() {
 
 void App::WaitForEnd(Clock::time_point begin) {
   const Clock::time_point end =
-      options_.duration ? begin + absl::ToChronoNanoseconds(*options_.duration)
-                        : Clock::time_point::max();
-  const auto interval = absl::ToChronoNanoseconds(options_.stats_interval);
-  const bool rates = interval.count() != 0;
-  Clock::time_point next = rates ? begin + interval : end;
+      After(begin, options_.duration.value_or(absl::InfiniteDuration()));
+  const absl::Duration interval = options_.stats_interval;
+  const bool rates = interval != absl::ZeroDuration();
+  Clock::time_point next = rates ? After(begin, interval) : end;
   AppReport before = Report(begin);
   if (rates) std::fputs(RatesHeader().c_str(), stdout);
   while (!runtime_->done()) {
@@ -211,7 +219,9 @@ void App::WaitForEnd(Clock::time_point begin) {
     std::fputs(FormatRates(before, now).c_str(), stdout);
     std::fflush(stdout);
     before = std::move(now);
-    next += interval;
+    next = After(next, interval);
+    // After a stop of the process (SIGSTOP), lines are not made up for.
+    if (next < Clock::now()) next = After(Clock::now(), interval);
   }
 }
 
