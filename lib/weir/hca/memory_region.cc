@@ -4,8 +4,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <mutex>
+#include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "weir/hca/limits.h"
 
 namespace weir::hca {
@@ -25,6 +32,30 @@ bool IsMapped(std::byte* address, size_t bytes) {
   return msync(address - lead, bytes + lead, MS_ASYNC) == 0;
 }
 
+// proc(5): "first-last rwxp ...", in the order of addresses. Whether all of the
+// range may be read or, if the device is to write there, written; true where
+// there is no /proc to ask.
+bool IsPermitted(uintptr_t begin, size_t bytes, bool write) {
+  std::ifstream maps("/proc/thread-self/maps");
+  if (!maps.is_open()) return true;
+  const uintptr_t end = begin + bytes;
+  for (std::string line; begin < end && std::getline(maps, line);) {
+    const std::vector<absl::string_view> fields =
+        absl::StrSplit(line, absl::MaxSplits(absl::ByAnyChar("- "), 3));
+    uint64_t first = 0;
+    uint64_t last = 0;
+    if (fields.size() < 3 || !absl::SimpleHexAtoi(fields[0], &first) ||
+        !absl::SimpleHexAtoi(fields[1], &last)) {
+      return false;
+    }
+    if (last <= begin) continue;
+    const char wanted = write ? 'w' : 'r';
+    if (first > begin || !absl::StrContains(fields[2], wanted)) return false;
+    begin = last;
+  }
+  return begin >= end;
+}
+
 int CheckRegistration(const MrView& range, unsigned access) {
   const uintptr_t begin = std::bit_cast<uintptr_t>(range.address);
   if (range.length_bytes == 0 || begin + range.length_bytes < begin ||
@@ -35,7 +66,11 @@ int CheckRegistration(const MrView& range, unsigned access) {
   if ((access & kRemoteWrites) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) {
     return EINVAL;
   }
-  return IsMapped(range.address, range.length_bytes) ? 0 : EFAULT;
+  const bool write = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+  return IsMapped(range.address, range.length_bytes) &&
+                 IsPermitted(begin, range.length_bytes, write)
+             ? 0
+             : EFAULT;
 }
 
 // The slot is above the tag, as in the keys of real devices; slot 0 starts at

@@ -51,7 +51,8 @@ class MrTable {
   ~MrTable();
 
   // ibv_reg_mr; null and errno EINVAL (empty or wrapping range, unknown or
-  // contradicting access flags), EFAULT (memory that is not mapped), ENOMEM
+  // contradicting access flags), EFAULT (memory that is not mapped, or that the
+  // process itself may not read or, for LOCAL_WRITE, write), ENOMEM
   // (RLIMIT_MEMLOCK, too many regions). Any thread.
   MemoryRegion* Register(ibv_pd* pd, const MrView& range, unsigned access);
 
