@@ -1,8 +1,11 @@
 #include "weir/hca/backend/capture_writer.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -144,6 +147,22 @@ TEST(CaptureWriterTest, SharesDevicesThatAreNoFiles) {
 TEST(CaptureWriterTest, NamesTheFileItCannotCreate) {
   EXPECT_EQ(CaptureWriter::Create("/nowhere/a", nullptr).status().message(),
             "/nowhere/a: open for writing: No such file or directory");
+}
+
+TEST(CaptureWriterTest, LosesFramesButNotTheProgramWithTheReaderOfAPipe) {
+  const std::string path = TestPath("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  CaptureWriter writer = MustCreate(path);
+  close(reader);
+  EXPECT_TRUE(Append(writer, PatternFrame(1, 60), 0));
+  const CaptureWriter::FlushResult result = writer.Flush();
+  EXPECT_EQ(result.lost_frames, 1u);
+  EXPECT_EQ(result.error, EPIPE);
+  sigset_t pending;
+  ASSERT_EQ(sigpending(&pending), 0);
+  EXPECT_EQ(sigismember(&pending, SIGPIPE), 0);
 }
 
 }  // namespace

@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <ctime>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +25,34 @@ constexpr size_t kBufferBytes = (size_t{1} << 20) + sizeof(PcapRecordHeader);
 
 // The snaplen of tcpdump; readers take it for an upper bound of any record.
 constexpr uint32_t kSnaplenBytes = 262144;
+
+// Keeps the SIGPIPE of a pipe without reader from the program: for the thread,
+// as long as it lives. The write still says EPIPE.
+class NoSigpipe {
+ public:
+  NoSigpipe() noexcept {
+    sigemptyset(&sigpipe_);
+    sigaddset(&sigpipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &sigpipe_, &before_);
+  }
+  NoSigpipe(const NoSigpipe&) = delete;
+  NoSigpipe& operator=(const NoSigpipe&) = delete;
+  ~NoSigpipe() {
+    const timespec at_once{};
+    while (!was_pending_ && sigtimedwait(&sigpipe_, nullptr, &at_once) < 0 &&
+           errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t sigpipe_;
+  sigset_t before_;
+  bool was_pending_;
+};
 
 // Writes all of `bytes`, or as many as the system takes; `error` tells why not
 // all.
@@ -72,8 +103,10 @@ absl::StatusOr<CaptureWriter> CaptureWriter::Create(const std::string& path,
   }
   // Devices such as /dev/null may be shared.
   struct stat facts {};
-  if (fstat(fd.get(), &facts) == 0 && S_ISREG(facts.st_mode) &&
-      flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  const bool is_regular =
+      fstat(fd.get(), &facts) == 0 && S_ISREG(facts.st_mode);
+  if (is_regular && flock(fd.get(), LOCK_EX | LOCK_NB) != 0 &&
+      errno == EWOULDBLOCK) {
     return absl::FailedPreconditionError(absl::StrCat(
         path, ": another device has this file open; name another file"));
   }
@@ -88,15 +121,19 @@ absl::StatusOr<CaptureWriter> CaptureWriter::Create(const std::string& path,
                                  .snaplen_bytes = kSnaplenBytes,
                                  .link_type = kLinkTypeEthernet};
   int error = 0;
+  const NoSigpipe hold;
   if (WriteAll(fd.get(), std::as_bytes(std::span(&header, 1)), error) !=
       sizeof header) {
     return ErrnoStatus(error, {.object = path, .call = "write"});
   }
-  return CaptureWriter(std::move(fd), sizeof header);
+  return CaptureWriter(std::move(fd), is_regular, sizeof header);
 }
 
-CaptureWriter::CaptureWriter(UniqueFd fd, off_t size_bytes)
-    : fd_(std::move(fd)), size_bytes_(size_bytes), buffer_(kBufferBytes) {}
+CaptureWriter::CaptureWriter(UniqueFd fd, bool is_regular, off_t size_bytes)
+    : fd_(std::move(fd)),
+      is_regular_(is_regular),
+      size_bytes_(size_bytes),
+      buffer_(kBufferBytes) {}
 
 bool CaptureWriter::Append(std::span<const iovec> segments,
                            uint32_t length_bytes,
@@ -124,6 +161,8 @@ bool CaptureWriter::Append(std::span<const iovec> segments,
 
 CaptureWriter::FlushResult CaptureWriter::Flush() noexcept {
   FlushResult result;
+  std::optional<NoSigpipe> hold;
+  if (!is_regular_) hold.emplace();
   const std::span<const std::byte> all(buffer_.data(), filled_bytes_);
   const size_t written = WriteAll(fd_.get(), all, result.error);
   if (written == all.size()) {

@@ -45,13 +45,15 @@ class CaptureWriter {
               uint64_t timestamp_ns) noexcept;
 
   // Writes what was gathered. What the system does not take is lost; the file
-  // is cut back to the end of the last whole record. Owner lcore only.
+  // is cut back to the end of the last whole record. A pipe without reader is
+  // an EPIPE, never a signal. Owner lcore only.
   FlushResult Flush() noexcept;
 
  private:
-  CaptureWriter(UniqueFd fd, off_t size_bytes);
+  CaptureWriter(UniqueFd fd, bool is_regular, off_t size_bytes);
 
   UniqueFd fd_;
+  bool is_regular_;
   // Of the file: the end of the last whole record.
   off_t size_bytes_;
   std::vector<std::byte> buffer_;
