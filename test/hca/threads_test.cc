@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "test/hca/verbs_rig.h"
@@ -87,6 +88,69 @@ TEST(ThreadsTest, DestroysAQueuePairWhileAnotherIsPolled) {
   stop = true;
   polling.join();
   EXPECT_EQ(ibv_destroy_cq(cq), 0);
+}
+
+// A second queue pair of the rig's device, which gets copies of all frames.
+struct Listener {
+  explicit Listener(VerbsRig& rig)
+      : cq(ibv_create_cq(rig.context, 256, nullptr, nullptr, 0)) {
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = cq;
+    init.cap = rig.cap;
+    init.qp_type = IBV_QPT_RAW_PACKET;
+    // The rig brings up whatever is in its place.
+    ibv_qp* const other = std::exchange(rig.qp, ibv_create_qp(rig.pd, &init));
+    rig.MoveTo(IBV_QPS_RTS);
+    qp = std::exchange(rig.qp, other);
+    ibv_flow_attr sniff{};
+    sniff.type = IBV_FLOW_ATTR_SNIFFER;
+    sniff.port = 1;
+    flow = ibv_create_flow(qp, &sniff);
+    EXPECT_NE(flow, nullptr);
+  }
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  ~Listener() {
+    EXPECT_EQ(ibv_destroy_flow(flow), 0);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    EXPECT_EQ(ibv_destroy_cq(cq), 0);
+  }
+  ibv_cq* cq;
+  ibv_qp* qp;
+  ibv_flow* flow;
+};
+
+int PostReceive(ibv_qp* qp, ibv_sge sge) {
+  ibv_recv_wr wr{};
+  wr.sg_list = &sge;
+  wr.num_sge = 1;
+  ibv_recv_wr* bad = nullptr;
+  return ibv_post_recv(qp, &wr, &bad);
+}
+
+// In one poll: a frame that fails a queue pair, then 63 for the listener, which
+// is time enough for a reset.
+TEST(ThreadsTest, KeepsAResetThatMeetsAFailure) {
+  constexpr uint32_t kBytes = 9000;
+  VerbsRig rig({.key = "null:,mtu=9000,size=9000"});
+  rig.TakeEverything();
+  Listener listener(rig);
+  for (int i = 0; i < 50; ++i) {
+    rig.MoveTo(IBV_QPS_RTS);
+    ASSERT_EQ(PostReceive(rig.qp, {}), 0);
+    for (int posted = 0; posted < 64; ++posted) {
+      ASSERT_EQ(PostReceive(listener.qp, rig.Sge(0, kBytes)), 0);
+    }
+    std::jthread polling([&listener] {
+      std::array<ibv_wc, 64> done;
+      EXPECT_EQ(ibv_poll_cq(listener.cq, 64, done.data()), 64);
+    });
+    while (rig.state() != IBV_QPS_ERR) {
+    }
+    ASSERT_EQ(rig.Modify(IBV_QPS_RESET), 0);
+    polling.join();
+    ASSERT_EQ(rig.state(), IBV_QPS_RESET);
+  }
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ int CompletionQueue::Poll(int max, ibv_wc* out) noexcept {
     got += direct.completions;
     if (direct.failed != nullptr) {
       hold.unlock();
-      port_.FailSends({&direct.failed, 1});
+      port_.FailQueuePairs({&direct.failed, 1});
     } else if (!direct.done) {
       hold.unlock();
       port_.Distribute(room.size());

@@ -194,7 +194,7 @@ void Port::Distribute(size_t max) noexcept {
     received_.frames.Add(used);
     received_.bytes.Add(bytes);
   }
-  FailSends(failed);
+  FailQueuePairs(failed);
 }
 
 Port::Outcome Port::DistributeFrame(const RxFrame& frame,
@@ -269,11 +269,11 @@ void Port::RetrySends() noexcept {
   for (QueuePair* qp : queue_pairs_) qp->RetrySends();
 }
 
-void Port::FailSends(std::span<QueuePair* const> failed) noexcept {
+void Port::FailQueuePairs(std::span<QueuePair* const> failed) noexcept {
   if (failed.empty()) return;
   const std::lock_guard hold(list_lock_);
   for (QueuePair* qp : failed) {
-    if (std::ranges::count(queue_pairs_, qp) > 0) qp->sends().Fail();
+    if (std::ranges::count(queue_pairs_, qp) > 0) qp->FailBoth();
   }
 }
 

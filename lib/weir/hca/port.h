@@ -2,9 +2,9 @@
 // device to its medium. It has no thread; the calls of the program drive it.
 //
 // Locks, in the order in which they may be taken: the receive lock here, the
-// list of queue pairs, a send queue, the send lock here, a completion queue, a
-// receive queue. Polling holds a completion queue and therefore only tries the
-// receive lock: whoever has it does the work.
+// list of queue pairs, the state of a queue pair, a send queue, the send lock
+// here, a completion queue, a receive queue. Polling holds a completion queue
+// and therefore only tries the receive lock: whoever has it does the work.
 
 #ifndef WEIR_HCA_PORT_H_
 #define WEIR_HCA_PORT_H_
@@ -90,8 +90,9 @@ class Port {
   void ChangeBacklog(int by) noexcept { backlog_ += by; }
   bool HasBacklog() const noexcept { return backlog_ != 0; }
   void RetrySends() noexcept;
-  // Fails the sends of queue pairs, those of which still exist.
-  void FailSends(std::span<QueuePair* const> failed) noexcept;
+  // Fails the sends of queue pairs whose receives have failed, as far as they
+  // still exist and were not reset.
+  void FailQueuePairs(std::span<QueuePair* const> failed) noexcept;
 
   // Sees to it that `cq` gets an event when it should be polled. Any thread.
   void Arm(CompletionQueue& cq, CompChannel& channel, Wake wake);

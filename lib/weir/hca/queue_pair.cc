@@ -139,8 +139,15 @@ int QueuePair::Modify(const ibv_qp_attr& attr, int mask) {
 
 // A completion with an error moves the queue pair to ERR behind `state`.
 ibv_qp_state QueuePair::StateNow() {
-  if (receives_.failed() || sends_.failed()) state = IBV_QPS_ERR;
+  if (HasFailed()) state = IBV_QPS_ERR;
   return state;
+}
+
+void QueuePair::FailBoth() noexcept {
+  const std::lock_guard hold(modify_lock_);
+  if (!HasFailed()) return;
+  receives_.Fail();
+  sends_.Fail();
 }
 
 void QueuePair::Query(ibv_qp_attr& attr, ibv_qp_init_attr& init) {

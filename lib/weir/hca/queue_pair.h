@@ -55,7 +55,7 @@ class QueuePair : public PublicObject<ibv_qp> {
     SendQueue::Fate fate;
     const int error = sends_.Post(wr, bad, fate);
     if (fate == SendQueue::Fate::kFailed) [[unlikely]] {
-      receives_.Fail();
+      FailBoth();
     }
     return error;
   }
@@ -65,8 +65,12 @@ class QueuePair : public PublicObject<ibv_qp> {
 
   // Sends what the medium had no room for. Any thread.
   void RetrySends() noexcept {
-    if (sends_.Retry() == SendQueue::Fate::kFailed) receives_.Fail();
+    if (sends_.Retry() == SendQueue::Fate::kFailed) FailBoth();
   }
+
+  // One half has failed by itself: the other follows, unless a reset was
+  // faster. Any thread.
+  void FailBoth() noexcept;
 
   SendQueue& sends() noexcept { return sends_; }
   ReceiveQueue& receives() noexcept { return receives_; }
@@ -75,6 +79,7 @@ class QueuePair : public PublicObject<ibv_qp> {
   }
 
  private:
+  bool HasFailed() noexcept { return receives_.failed() || sends_.failed(); }
   ibv_qp_state StateNow();
 
   Port& port_;
@@ -84,7 +89,7 @@ class QueuePair : public PublicObject<ibv_qp> {
   AsyncEvents& events_;
   ibv_qp_cap cap_;
   bool signal_all_;
-  // Serialises Modify and guards `state`.
+  // Serialises Modify and FailBoth and guards `state`.
   SpinLock modify_lock_;
 };
 
