@@ -91,6 +91,31 @@ TEST(WorkRequestTest, GathersAndScatters) {
   EXPECT_EQ(cable.b.Buffer(2)[49], cable.a.Buffer(2)[89]);
 }
 
+TEST(WorkRequestTest, LooksAtNothingOfAnEmptySge) {
+  Cable cable("empty");
+  for (const unsigned flags : {0u, unsigned{IBV_SEND_INLINE}}) {
+    std::array<ibv_sge, 2> from = {ibv_sge{}, cable.a.Sge(0, 60)};
+    ibv_send_wr send{};
+    send.sg_list = from.data();
+    send.num_sge = 2;
+    send.opcode = IBV_WR_SEND;
+    send.send_flags = IBV_SEND_SIGNALED | flags;
+    ibv_send_wr* bad_send = nullptr;
+    std::array<ibv_sge, 2> to = {ibv_sge{}, cable.b.Sge(0, 60)};
+    ibv_recv_wr receive{};
+    receive.sg_list = to.data();
+    receive.num_sge = 2;
+    ibv_recv_wr* bad_receive = nullptr;
+    ASSERT_EQ(ibv_post_recv(cable.b.qp, &receive, &bad_receive), 0);
+    ASSERT_EQ(ibv_post_send(cable.a.qp, &send, &bad_send), 0);
+    for (VerbsRig* rig : {&cable.a, &cable.b}) {
+      const auto done = rig->Poll(1);
+      ASSERT_EQ(done.size(), 1u);
+      EXPECT_EQ(done[0].status, IBV_WC_SUCCESS);
+    }
+  }
+}
+
 TEST(WorkRequestTest, CompletesOnlySignalledSends) {
   VerbsRig rig;
   rig.MoveTo(IBV_QPS_RTS);

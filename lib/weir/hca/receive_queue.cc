@@ -104,6 +104,8 @@ ibv_wc_status ReceiveQueue::Scatter(uint32_t index,
   uint32_t left = frame.length_bytes;
   for (uint32_t i = 0; i < slot.num_sge && left > 0; ++i) {
     const ibv_sge& sge = i == 0 ? slot.first : more[i - 1];
+    // Its address and key may be anything.
+    if (sge.length == 0) continue;
     std::byte* to = regions_.Resolve(sge);
     if (to == nullptr) return IBV_WC_LOC_PROT_ERR;
     const uint32_t part = std::min(left, sge.length);

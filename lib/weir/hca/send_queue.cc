@@ -107,6 +107,8 @@ inline bool SendQueue::Gather(std::span<const ibv_sge> sges,
   burst_.Begin();
   uint32_t bytes = 0;
   for (const ibv_sge& sge : sges) {
+    // Its address and key may be anything.
+    if (sge.length == 0) continue;
     const std::byte* data = is_inline ? AddressOf(sge) : regions_.Resolve(sge);
     if (data == nullptr) [[unlikely]] {
       return false;
@@ -217,6 +219,7 @@ int SendQueue::Store(ibv_send_wr*& wr) noexcept {
     if ((wr->send_flags & IBV_SEND_INLINE) == 0) continue;
     std::byte* to = inline_data_.data() + place * max_inline_bytes_;
     for (uint32_t i = 0; i < num_sge; ++i) {
+      if (sges[i].length == 0) continue;
       std::memcpy(to, AddressOf(sges[i]), sges[i].length);
       sges[i].addr = std::bit_cast<uintptr_t>(to);
       to += sges[i].length;
