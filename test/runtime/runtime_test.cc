@@ -1,15 +1,18 @@
 #include "weir/runtime/runtime.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "test/support/expect_conserved.h"
@@ -27,6 +30,7 @@ using testing::FakeSink;
 using testing::FakeTraffic;
 using testing::MakeFrame;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 using Clock = std::chrono::steady_clock;
 
 // Counts its polls; moves nothing and never finishes.
@@ -159,6 +163,39 @@ TEST_F(RuntimeTest, NamesWhatAFullOutletKeptFromLeaving) {
   EXPECT_EQ(all.sent, 10u);
   EXPECT_EQ(all.dropped(), 22u);
   ExpectConserved(all, *pool_);
+}
+
+// Threads get stacks of `bytes` until it goes.
+class StackBytes {
+ public:
+  explicit StackBytes(size_t bytes) {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t now;
+    pthread_getattr_default_np(&now);
+    pthread_attr_setstacksize(&now, bytes);
+    pthread_setattr_default_np(&now);
+    pthread_attr_destroy(&now);
+  }
+  StackBytes(const StackBytes&) = delete;
+  StackBytes& operator=(const StackBytes&) = delete;
+  ~StackBytes() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+
+ private:
+  pthread_attr_t before_;
+};
+
+TEST_F(RuntimeTest, SaysThatThereIsNoThreadToHave) {
+  auto runtime = MakeRuntime();
+  const uint32_t lcore = runtime->Launch({}, MakeIdler());
+  // More than there are addresses.
+  const StackBytes huge(size_t{1} << 48);
+  const absl::Status started = runtime->Start();
+  EXPECT_EQ(started.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(started.message()),
+              StartsWith(absl::StrCat("lcore ", lcore, ": pthread_create: ")));
 }
 
 TEST_F(RuntimeTest, IsDoneWhenNothingWasLaunched) {

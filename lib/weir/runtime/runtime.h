@@ -52,7 +52,8 @@ class Runtime {
   };
   std::vector<Load> loads() const;
 
-  // Starts the workers. What pinning returns if that fails; then none runs.
+  // Starts the workers. What Worker::Start returns if one fails; then none
+  // runs.
   absl::Status Start();
 
   // Readable (an eventfd) when a worker has ended: look at done().

@@ -3,9 +3,12 @@
 #include <sched.h>
 #include <sys/eventfd.h>
 
+#include <system_error>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "weir/base/cpu_relax.h"
+#include "weir/base/errno_status.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/topo/pin.h"
 
@@ -26,11 +29,20 @@ constexpr uint64_t kMsPerSecond = 1000;
 absl::Status Worker::Start() {
   std::promise<absl::Status> ready;
   std::future<absl::Status> answer = ready.get_future();
-  thread_ = std::jthread(
-      [this](const std::stop_token& stop, std::promise<absl::Status> promise) {
-        Run(stop, std::move(promise));
-      },
-      std::move(ready));
+  try {
+    thread_ = std::jthread(
+        [this](const std::stop_token& stop,
+               std::promise<absl::Status> promise) {
+          Run(stop, std::move(promise));
+        },
+        std::move(ready));
+  } catch (const std::system_error& error) {
+    return ErrnoStatus(error.code().value(),
+                       {.object = absl::StrCat("lcore ", lcore_.id()),
+                        .call = "pthread_create",
+                        .remedy = "raise the limits of processes (ulimit -u) "
+                                  "and of memory (ulimit -v)"});
+  }
   absl::Status started = answer.get();
   if (!started.ok()) Join();
   return started;

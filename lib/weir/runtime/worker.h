@@ -45,7 +45,8 @@ class alignas(kCacheLine) Worker {
   void Add(std::unique_ptr<Task> task) { tasks_.push_back(std::move(task)); }
 
   // Starts the thread, pins it and moves the tasks to memory of its own. What
-  // pinning returns if that fails; the thread is then gone.
+  // pinning returns if that fails, the thread then being gone; Unavailable if
+  // the system has no thread to give.
   absl::Status Start();
 
   // Asks the thread to drain and end, and returns at once.
