@@ -43,6 +43,8 @@ TEST(QueuePairTest, RefusesTransitionsThatDoNotExist) {
   VerbsRig rig;
   EXPECT_EQ(rig.Modify(IBV_QPS_RTR), EINVAL);
   EXPECT_EQ(rig.Modify(IBV_QPS_RTS), EINVAL);
+  EXPECT_EQ(rig.Modify(IBV_QPS_ERR), EINVAL);
+  EXPECT_EQ(rig.state(), IBV_QPS_RESET);
   rig.MoveTo(IBV_QPS_INIT);
   EXPECT_EQ(rig.Modify(IBV_QPS_RTS), EINVAL);
   rig.MoveTo(IBV_QPS_RTS);

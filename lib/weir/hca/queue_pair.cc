@@ -12,9 +12,11 @@ namespace weir::hca {
 namespace {
 
 // The mask that a transition wants, exactly; -1 where there is no such
-// transition. To RESET and ERR one comes from everywhere.
+// transition. To RESET one comes from everywhere, to ERR from everywhere but
+// RESET, as in the table of ib_modify_qp_is_ok of Linux.
 int WantedMask(ibv_qp_state from, ibv_qp_state to) {
-  if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) return IBV_QP_STATE;
+  if (to == IBV_QPS_RESET) return IBV_QP_STATE;
+  if (to == IBV_QPS_ERR) return from == IBV_QPS_RESET ? -1 : IBV_QP_STATE;
   if (from == IBV_QPS_RESET && to == IBV_QPS_INIT) {
     return IBV_QP_STATE | IBV_QP_PORT;
   }
