@@ -34,10 +34,10 @@ bool IsMapped(std::byte* address, size_t bytes) {
 
 // proc(5): "first-last rwxp ...", in the order of addresses. Whether all of the
 // range may be read or, if the device is to write there, written; true where
-// there is no /proc to ask.
+// there is no /proc to ask or it says nothing.
 bool IsPermitted(uintptr_t begin, size_t bytes, bool write) {
   std::ifstream maps("/proc/thread-self/maps");
-  if (!maps.is_open()) return true;
+  if (maps.peek() == std::ifstream::traits_type::eof()) return true;
   const uintptr_t end = begin + bytes;
   for (std::string line; begin < end && std::getline(maps, line);) {
     const std::vector<absl::string_view> fields =
