@@ -1,5 +1,6 @@
 // Joins two ports: what comes in by one leaves by the other, both ways.
 
+#include <cstddef>
 #include <utility>
 
 #include "absl/flags/flag.h"
@@ -36,7 +37,7 @@ absl::Status L2fwd(weir::App& app) {
     return absl::InvalidArgumentError(
         absl::StrCat("want exactly 2 ports, got ", ports->size()));
   }
-  for (int i : {0, 1}) {
+  for (const size_t i : {0u, 1u}) {
     auto launched = Forward(app, (*ports)[i], (*ports)[1 - i]);
     if (!launched.ok()) return launched;
   }

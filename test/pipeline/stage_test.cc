@@ -24,7 +24,7 @@ struct Burstwise {
 };
 
 struct MayThrow {
-  static constexpr absl::string_view kName = "may-throw";
+  absl::string_view name() const { return "may-throw"; }
   Verdict OnPacket(Mbuf&, Lcore&) { return Verdict::Pass(); }
 };
 

@@ -47,8 +47,10 @@ class DeviceTable {
     const auto* at = reinterpret_cast<const std::byte*>(device);
     const bool inside =
         at >= storage_.data() && at < storage_.data() + count_ * sizeof(Device);
-    return inside ? static_cast<Device*>(const_cast<ibv_device*>(device))
-                  : nullptr;
+    // The program's view is const, the object is ours.
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
+    auto* const own = const_cast<ibv_device*>(device);
+    return inside ? static_cast<Device*>(own) : nullptr;
   }
 
  private:

@@ -39,8 +39,8 @@ class SendBurst {
   // A frame is begun, gets its segments and is ended; what was begun and not
   // ended does not count.
   void Begin() noexcept { first_segment_ = segment_count_; }
-  void AddSegment(const std::byte* data, uint32_t bytes) noexcept {
-    segments_[segment_count_++] = {const_cast<std::byte*>(data), bytes};
+  void AddSegment(std::byte* data, uint32_t bytes) noexcept {
+    segments_[segment_count_++] = {data, bytes};
   }
   void End(uint32_t length_bytes) noexcept {
     frames_[frame_count_++] = {
@@ -68,8 +68,8 @@ class SendBurst {
           position_(burst.frame_count_) {}
 
     // There must be room.
-    void Add(const std::byte* data, uint32_t bytes) noexcept {
-      *segment_ = {const_cast<std::byte*>(data), bytes};
+    void Add(std::byte* data, uint32_t bytes) noexcept {
+      *segment_ = {data, bytes};
       *frame_++ = {.segments = std::span<const iovec>(segment_++, 1),
                    .length_bytes = bytes};
       ++position_;
@@ -99,7 +99,7 @@ class SendBurst {
   size_t first_segment_ = 0;
   size_t signal_count_ = 0;
   std::array<TxFrame, kBurstFrames> frames_;
-  std::array<iovec, kBurstFrames + 3 * kMaxSge> segments_;
+  std::array<iovec, kBurstFrames + size_t{3} * kMaxSge> segments_;
   std::array<Signal, kBurstFrames> signals_;
 };
 

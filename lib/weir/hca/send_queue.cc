@@ -14,8 +14,9 @@
 namespace weir::hca {
 namespace {
 
-const std::byte* AddressOf(const ibv_sge& sge) {
-  return std::bit_cast<const std::byte*>(static_cast<uintptr_t>(sge.addr));
+// Not const, as iovec wants it; nothing is written there.
+std::byte* AddressOf(const ibv_sge& sge) {
+  return std::bit_cast<std::byte*>(static_cast<uintptr_t>(sge.addr));
 }
 
 uint64_t TotalBytes(const ibv_send_wr& wr) {
@@ -88,7 +89,7 @@ inline ibv_send_wr* SendQueue::GatherPlain(ibv_send_wr* wr,
       break;
     }
     const ibv_sge& sge = *wr->sg_list;
-    const std::byte* data = region.Resolve(sge);
+    std::byte* const data = region.Resolve(sge);
     if (data == nullptr || sge.length == 0 || sge.length > kMaxFrameBytes) {
       break;
     }
@@ -109,7 +110,7 @@ inline bool SendQueue::Gather(std::span<const ibv_sge> sges,
   for (const ibv_sge& sge : sges) {
     // Its address and key may be anything.
     if (sge.length == 0) continue;
-    const std::byte* data = is_inline ? AddressOf(sge) : regions_.Resolve(sge);
+    std::byte* const data = is_inline ? AddressOf(sge) : regions_.Resolve(sge);
     if (data == nullptr) [[unlikely]] {
       return false;
     }

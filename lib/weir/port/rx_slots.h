@@ -44,7 +44,7 @@ class RxSlots {
 
   // The scatter list of a complete slot, as long as the slot has mbufs.
   ibv_sge* scatter_list(uint32_t slot) noexcept {
-    return &sges_[(slot & mask_) * segments_];
+    return &sges_[size_t{slot & mask_} * segments_];
   }
 
   // Appends to `burst` the frames that the device wrote to the slots from

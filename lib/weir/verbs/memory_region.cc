@@ -40,8 +40,9 @@ absl::Status RegisterError(int error_number, const std::string& device_name,
 
 absl::StatusOr<MemoryRegion> MemoryRegion::Register(
     const ProtectionDomain& domain, std::span<std::byte> memory) {
-  ibv_mr* mr = ibv_reg_mr(domain.get(), memory.data(), memory.size(),
-                          IBV_ACCESS_LOCAL_WRITE);
+  // A number: the macro compares it with flags of another enum.
+  constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE;
+  ibv_mr* mr = ibv_reg_mr(domain.get(), memory.data(), memory.size(), kAccess);
   if (mr == nullptr) {
     return RegisterError(errno, domain.device_name(), memory.size());
   }
