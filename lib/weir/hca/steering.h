@@ -9,28 +9,11 @@
 #include <span>
 #include <vector>
 
-#include "weir/hca/flow_match.h"
+#include "weir/hca/flow_rule.h"
 
 namespace weir::hca {
 
 class QueuePair;
-
-// In the order in which frames meet them; sniffers get their copy besides.
-enum class FlowKind : uint8_t {
-  kNormal,
-  kMulticastDefault,
-  kAllDefault,
-  kSniffer
-};
-
-struct FlowRule {
-  FlowKind kind = FlowKind::kNormal;
-  // 0 is asked first.
-  uint16_t priority = 0;
-  FlowMatch match;
-
-  friend bool operator==(const FlowRule&, const FlowRule&) = default;
-};
 
 // The rules of one port. The first rule that matches takes the frame: lower
 // priority number first, then the older one. Equal rules of several queue pairs

@@ -18,23 +18,36 @@
 
 #include "absl/strings/string_view.h"
 #include "weir/base/counter.h"
+#include "weir/hca/flow_rule.h"
 #include "weir/net/mac_address.h"
 
 namespace weir::hca {
+
+// What a medium knows about a frame besides its bytes.
+enum FrameFlag : uint32_t {
+  // Its IPv4 header and TCP or UDP checksums are known to be right.
+  kFrameChecksumGood = 1u << 0,
+  // A copy of a frame that stays with the kernel: for sniffers only.
+  kFrameSniffed = 1u << 1,
+};
 
 // A received frame: contiguous bytes that stay valid until Consume covers them
 // or the backend is destroyed. No FCS.
 struct RxFrame {
   const std::byte* data;
   uint32_t length_bytes;
+  // Of FrameFlag.
+  uint32_t flags = 0;
   // Nanoseconds since the Unix epoch, 0 where the medium has no timestamp.
-  uint64_t timestamp_ns;
+  uint64_t timestamp_ns = 0;
 };
 
 // A frame to send: its bytes are those of the segments, one after the other.
 struct TxFrame {
   std::span<const iovec> segments;
   uint32_t length_bytes;
+  // Of FrameFlag.
+  uint32_t flags = 0;
 };
 
 // What does not change while a backend is open.
@@ -79,6 +92,18 @@ class Backend {
 
   // Gives back the first `count` frames that the last Receive returned.
   virtual void Consume(size_t count) noexcept = 0;
+
+  // Tells the medium that frames which fulfil `rule` are wanted from now on,
+  // and no longer. A medium that hands over all it gets needs neither; one that
+  // shares its frames with the kernel takes these and leaves it the rest. Once
+  // for each distinct rule, serialised with Receive. AddFlow returns 0 or an
+  // errno value: EOPNOTSUPP for a rule that the medium cannot express, ENOMEM
+  // when it can hold no more.
+  virtual int AddFlow(const FlowRule& /*rule*/) noexcept { return 0; }
+  virtual void RemoveFlow(const FlowRule& /*rule*/) noexcept {}
+
+  // Whether the medium carries frames now. Any thread.
+  virtual bool link_up() noexcept { return true; }
 
   // True once no frame will ever arrive again (a capture file at its end, with
   // all of it consumed). Any thread.
