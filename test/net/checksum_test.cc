@@ -47,6 +47,22 @@ TEST(InternetSumTest, OfNothingIsAllOnes) {
   EXPECT_EQ(sum.Checksum().host(), 0xffff);
 }
 
+TEST(InternetSumTest, AppendsASumAsIfItsBytesFollowed) {
+  const Bytes bytes = RandomBytes(101, 3);
+  for (size_t cut = 0; cut <= bytes.size(); ++cut) {
+    InternetSum front;
+    front.Add(std::span(bytes).first(cut));
+    InternetSum middle;
+    middle.Add(std::span(bytes).subspan(cut));
+    front.Append(middle);
+    front.Add(bytes);
+    Bytes twice = bytes;
+    twice.insert(twice.end(), bytes.begin(), bytes.end());
+    ASSERT_EQ(Canonical(front.Checksum().host()),
+              Canonical(SlowChecksum(twice)));
+  }
+}
+
 TEST(InternetSumTest, AgreesWithTheSlowOneAtEveryLengthAndAlignment) {
   std::mt19937 random(1);
   std::vector<std::byte> memory(600);

@@ -42,6 +42,12 @@ void InternetSum::Add(std::span<const std::byte> bytes) noexcept {
   odd_ ^= bytes.size() % 2 != 0;
 }
 
+void InternetSum::Append(const InternetSum& behind) noexcept {
+  const uint16_t sum = Fold(behind.sum_);
+  sum_ += odd_ ? ByteSwap(sum) : sum;
+  odd_ ^= behind.odd_;
+}
+
 Be16 InternetSum::Checksum() const noexcept {
   return std::bit_cast<Be16>(static_cast<uint16_t>(~Fold(sum_)));
 }

@@ -23,6 +23,8 @@ class InternetSum {
   // Adds bytes as if they followed those added before, so pieces may have odd
   // lengths. At most 4 GiB in all.
   void Add(std::span<const std::byte> bytes) noexcept;
+  // Adds the bytes that were added to `behind`, as if they followed.
+  void Append(const InternetSum& behind) noexcept;
 
   // The checksum: the complement of the sum. A sum over data that includes a
   // right checksum gives 0.

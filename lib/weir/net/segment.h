@@ -9,12 +9,13 @@
 #include <optional>
 #include <span>
 
+#include "weir/net/segment_headers.h"
+
 namespace weir::net {
 
-// What one super-frame consists of. Segments come out in order, each complete:
-// lengths, IPv4 id and checksums are its own. TCP numbers go on; FIN and PSH
-// are of the last segment, CWR of the first (RFC 3168 §6.1.2). UDP pieces are
-// datagrams of their own. Owner lcore only.
+// What one super-frame consists of. Segments come out in order, each complete,
+// with headers as SegmentHeaders makes them. UDP pieces are datagrams of their
+// own. Owner lcore only.
 class Segmenter {
  public:
   // `protocol` is kProtocolTcp or kProtocolUdp; a segment carries
@@ -34,27 +35,17 @@ class Segmenter {
   void WriteNext(std::span<std::byte> out) noexcept;
 
  private:
-  Segmenter() = default;
+  Segmenter(const SegmentHeaders& headers, std::span<const std::byte> payload,
+            size_t segment_payload_bytes)
+      : headers_(headers),
+        payload_(payload),
+        segment_payload_bytes_(segment_payload_bytes) {}
 
-  bool ParseEthernet() noexcept;
-  bool ParseIpv4() noexcept;
-  bool ParseIpv6() noexcept;
-  bool ParseTransport() noexcept;
   size_t NextPayloadBytes() const noexcept;
-  void FinishIp(std::span<std::byte> segment) const noexcept;
-  void FinishTcp(std::span<std::byte> segment) const noexcept;
-  void FinishUdp(std::span<std::byte> segment) const noexcept;
-  void StoreChecksum(std::span<std::byte> segment,
-                     size_t field_offset) const noexcept;
 
-  std::span<const std::byte> frame_;
-  uint8_t protocol_ = 0;
-  bool is_ipv6_ = false;
-  size_t segment_payload_bytes_ = 0;
-  // Where the headers and the payload begin in the frame.
-  size_t ip_offset_ = 0;
-  size_t transport_offset_ = 0;
-  size_t payload_offset_ = 0;
+  SegmentHeaders headers_;
+  std::span<const std::byte> payload_;
+  size_t segment_payload_bytes_;
   // Segments written, and the payload in them.
   uint32_t written_segments_ = 0;
   size_t written_bytes_ = 0;
