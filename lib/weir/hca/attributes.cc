@@ -27,6 +27,8 @@ constexpr uint32_t kRoceOverheadBytes = 96;
 // to see a rate.
 constexpr uint8_t kActiveWidth = 2;
 constexpr uint8_t kActiveSpeed = 32;
+// The states of the physical port (InfiniBand 1.5 §14.2.5.6, PortInfo).
+constexpr uint8_t kPhysicalDisabled = 3;
 constexpr uint8_t kPhysicalLinkUp = 5;
 constexpr uint16_t kDefaultPkey = 0xffff;
 
@@ -85,7 +87,8 @@ int QueryDeviceEx(Context& context, ibv_device_attr_ex* attr, size_t bytes) {
 int QueryPort(Context& context, uint8_t number, void* attr, size_t bytes) {
   if (number != kPortNumber) return EINVAL;
   ibv_port_attr full{};
-  full.state = IBV_PORT_ACTIVE;
+  const bool up = context.port().CheckLink() == LinkState::kUp;
+  full.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   full.max_mtu = IBV_MTU_4096;
   full.active_mtu = MtuOf(context.port().info().mtu_bytes);
   full.gid_tbl_len = 1;
@@ -94,7 +97,7 @@ int QueryPort(Context& context, uint8_t number, void* attr, size_t bytes) {
   full.max_vl_num = 1;
   full.active_width = kActiveWidth;
   full.active_speed = kActiveSpeed;
-  full.phys_state = kPhysicalLinkUp;
+  full.phys_state = up ? kPhysicalLinkUp : kPhysicalDisabled;
   full.link_layer = IBV_LINK_LAYER_ETHERNET;
   Give(full, attr, bytes);
   return 0;

@@ -127,6 +127,7 @@ Context::Context(Device& device, std::shared_ptr<Port> port)
   context.num_comp_vectors = kCompVectors;
   pthread_mutex_init(&context.mutex, nullptr);
   FillOperations();
+  port_->AddListener(events_);
 }
 
 Context::~Context() { pthread_mutex_destroy(&context.mutex); }
@@ -187,10 +188,19 @@ void Context::FillOperations() {
 }
 
 int Context::Close() {
+  port_->RemoveListener(events_);
   port_->RemoveFlowsOf(&context);
   device_.ClosePort();
   Unref();
   return 0;
+}
+
+int Context::TakeAsyncEvent(ibv_async_event& event) {
+  for (;;) {
+    if (events_.Take(event)) return 0;
+    if (events_.Wait() != 0) return -1;
+    port_->CheckLink();
+  }
 }
 
 void Context::Unref() {

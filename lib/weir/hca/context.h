@@ -42,6 +42,9 @@ class Context : public PublicObject<verbs_context> {
   // Lives on while objects of it do: programs leak them.
   int Close();
 
+  // ibv_get_async_event: 0, or -1 and errno.
+  int TakeAsyncEvent(ibv_async_event& event);
+
   ibv_pd* AllocPd();
   int DeallocPd(ibv_pd* pd);
 
@@ -67,7 +70,6 @@ class Context : public PublicObject<verbs_context> {
 
   Device& device() noexcept { return device_; }
   Port& port() noexcept { return *port_; }
-  AsyncEvents& events() noexcept { return events_; }
 
  private:
   Context(Device& device, std::shared_ptr<Port> port);

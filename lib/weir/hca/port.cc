@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "weir/hca/async_events.h"
 #include "weir/hca/comp_channel.h"
 #include "weir/hca/completion_queue.h"
 #include "weir/hca/limits.h"
@@ -17,6 +18,7 @@ Port::Port(std::unique_ptr<Backend> backend, const net::MacAddress& mac)
       max_frame_bytes_(backend->info().mtu_bytes +
                        static_cast<uint32_t>(net::kL2OverheadBytes)),
       backend_(std::move(backend)),
+      link_(backend_->ReadLink()),
       info_(backend_->info()),
       mac_(info_.mac == net::MacAddress{} ? mac : info_.mac) {}
 
@@ -34,6 +36,50 @@ bool Port::finished() {
 std::string Port::TakeWarning() {
   const std::lock_guard hold(receive_lock_);
   return backend_ == nullptr ? std::string() : backend_->TakeWarning();
+}
+
+LinkState Port::CheckLink() {
+  const std::lock_guard hold(receive_lock_);
+  return CheckLinkLocked();
+}
+
+LinkState Port::CheckLinkLocked() {
+  if (backend_ == nullptr) return link_;
+  LinkState now = backend_->ReadLink();
+  if (now == LinkState::kUp && receive_force_ == LinkForce::kDown) {
+    now = LinkState::kDown;
+  }
+  if (now == link_) return now;
+  link_ = now;
+  ibv_async_event event{};
+  event.element.port_num = kPortNumber;
+  event.event_type = now == LinkState::kUp     ? IBV_EVENT_PORT_ACTIVE
+                     : now == LinkState::kDown ? IBV_EVENT_PORT_ERR
+                                               : IBV_EVENT_DEVICE_FATAL;
+  for (AsyncEvents* listener : listeners_) listener->Raise(event);
+  return now;
+}
+
+void Port::ForceLink(LinkForce force) {
+  const std::lock_guard hold(receive_lock_);
+  receive_force_ = force;
+  {
+    const std::lock_guard hold_send(send_lock_);
+    send_force_ = force;
+  }
+  CheckLinkLocked();
+}
+
+void Port::AddListener(AsyncEvents& events) {
+  const std::lock_guard hold(receive_lock_);
+  listeners_.push_back(&events);
+  if (backend_->link_fd() >= 0) events.WatchLink(backend_->link_fd());
+}
+
+void Port::RemoveListener(AsyncEvents& events) {
+  const std::lock_guard hold(receive_lock_);
+  std::erase(listeners_, &events);
+  if (backend_->link_fd() >= 0) events.UnwatchLink(backend_->link_fd());
 }
 
 bool Port::ReadCounter(size_t index, absl::string_view& name, uint64_t& value) {
@@ -127,7 +173,7 @@ Port::DirectResult Port::ReceiveDirect(CompletionQueue& cq,
   const std::lock_guard hold_queue(queue.lock());
   const size_t want = std::min<size_t>(room.size(), queue.waiting());
   if (!queue.works() || (want == 0 && !flow_control_)) return {.done = false};
-  if (want == 0) return {};
+  if (want == 0 || receive_force_ == LinkForce::kDown) return {};
 
   const std::span<const RxFrame> frames = backend_->Receive(want);
   if (frames.empty()) return {};
@@ -180,7 +226,10 @@ void Port::Distribute(size_t max) noexcept {
   std::vector<QueuePair*> failed;
   {
     const std::unique_lock hold(receive_lock_, std::try_to_lock);
-    if (!hold.owns_lock() || backend_ == nullptr) return;
+    if (!hold.owns_lock() || backend_ == nullptr ||
+        receive_force_ == LinkForce::kDown) {
+      return;
+    }
     const std::span<const RxFrame> frames =
         backend_->Receive(std::min(max, kBurstFrames));
     size_t used = 0;
@@ -253,6 +302,10 @@ Port::Delivery Port::Deliver(QueuePair& qp, const RxFrame& frame) noexcept {
 
 size_t Port::Transmit(std::span<const TxFrame> frames) noexcept {
   if (frames.empty() || backend_ == nullptr) return 0;
+  if (send_force_ == LinkForce::kDown) [[unlikely]] {
+    sent_.dropped.Add(frames.size());
+    return frames.size();
+  }
   const size_t taken = backend_->Transmit(frames);
   uint64_t bytes = 0;
   for (const TxFrame& frame : frames.first(taken)) {

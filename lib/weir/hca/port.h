@@ -30,6 +30,7 @@
 
 namespace weir::hca {
 
+class AsyncEvents;
 class CompChannel;
 class CompletionQueue;
 
@@ -37,6 +38,7 @@ class Port {
  public:
   // What a sleeping completion queue waits for besides completions.
   enum class Wake : bool { kOnBacklog, kOnFrames };
+  enum class LinkForce : bool { kNone, kDown };
 
   struct DirectResult {
     int completions = 0;
@@ -57,6 +59,19 @@ class Port {
   // True once all that the medium will ever have was received. Any thread.
   bool finished();
   std::string TakeWarning();
+
+  // The link as the medium has it, or down while that is forced. A change since
+  // the last look becomes an event of every listener. Any thread.
+  LinkState CheckLink();
+  // Takes the link down, whatever the medium says, and gives it back. While it
+  // is forced down nothing is received, and what is sent is dropped. Any
+  // thread.
+  void ForceLink(LinkForce force);
+  // The events of a context that opened the port, until it closes it. Any
+  // thread.
+  void AddListener(AsyncEvents& events);
+  void RemoveListener(AsyncEvents& events);
+
   // Number `index`, from 0; false past the last. Any thread.
   bool ReadCounter(size_t index, absl::string_view& name, uint64_t& value);
 
@@ -110,6 +125,7 @@ class Port {
   bool MustWait() noexcept;
   Delivery Deliver(QueuePair& qp, const RxFrame& frame) noexcept;
   void WakeArmedLocked();
+  LinkState CheckLinkLocked();
 
   struct ReceiveCounters {
     Counter frames;
@@ -130,14 +146,18 @@ class Port {
   // The receive lock guards what follows it up to the send lock.
   alignas(kCacheLine) SpinLock receive_lock_;
   bool flow_control_;
+  LinkForce receive_force_ = LinkForce::kNone;
   uint32_t max_frame_bytes_;
   std::unique_ptr<Backend> backend_;
   Steering steering_;
   ReceiveCounters received_;
   std::vector<QueuePair*> targets_;
   std::vector<CompletionQueue*> armed_;
+  LinkState link_;
+  std::vector<AsyncEvents*> listeners_;
 
   alignas(kCacheLine) SpinLock send_lock_;
+  LinkForce send_force_ = LinkForce::kNone;
   SendCounters sent_;
 
   alignas(kCacheLine) std::atomic<int> backlog_ = 0;

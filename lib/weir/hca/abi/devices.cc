@@ -112,7 +112,7 @@ int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
   static constinit RealFunction<int(ibv_context*, ibv_async_event*)> real{
       "ibv_get_async_event", "IBVERBS_1.1"};
   Context* own = OwnContext(context);
-  return own != nullptr ? own->events().Take(*event) : real(context, event);
+  return own != nullptr ? own->TakeAsyncEvent(*event) : real(context, event);
 }
 
 int ibv_query_device(ibv_context* context, ibv_device_attr* attr) {

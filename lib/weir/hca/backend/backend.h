@@ -50,6 +50,9 @@ struct TxFrame {
   uint32_t flags = 0;
 };
 
+// `kLost` is for good: the netdev below was deleted.
+enum class LinkState : uint8_t { kDown, kUp, kLost };
+
 // What does not change while a backend is open.
 struct BackendInfo {
   net::MacAddress mac{};
@@ -102,8 +105,11 @@ class Backend {
   virtual int AddFlow(const FlowRule& /*rule*/) noexcept { return 0; }
   virtual void RemoveFlow(const FlowRule& /*rule*/) noexcept {}
 
-  // Whether the medium carries frames now. Any thread.
-  virtual bool link_up() noexcept { return true; }
+  // Whether the medium carries frames now; serialised with Receive. link_fd()
+  // becomes readable when the answer would differ from the last one; -1 if it
+  // never does.
+  virtual LinkState ReadLink() noexcept { return LinkState::kUp; }
+  virtual int link_fd() const noexcept { return -1; }
 
   // True once no frame will ever arrive again (a capture file at its end, with
   // all of it consumed). Any thread.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "weir/base/cache_line.h"
+#include "weir/hca/backend/link_watch.h"
 #include "weir/hca/backend/netdev.h"
 #include "weir/hca/backend/packet_counters.h"
 #include "weir/hca/backend/packet_ring.h"
@@ -19,12 +20,19 @@ namespace {
 
 class PacketBackend final : public Backend {
  public:
-  PacketBackend(BackendInfo info, PacketRing ring, PacketTx tx)
-      : rx_(std::move(ring)), tx_(std::move(tx)), info_(std::move(info)) {}
+  PacketBackend(BackendInfo info, PacketRing ring, PacketTx tx, LinkWatch link)
+      : rx_(std::move(ring)),
+        tx_(std::move(tx)),
+        link_(std::move(link)),
+        info_(std::move(info)) {}
 
   const BackendInfo& info() const noexcept override { return info_; }
   size_t Transmit(std::span<const TxFrame> frames) noexcept override {
-    return tx_.Transmit(frames, counters_);
+    if (!link_.IsDown()) [[likely]] {
+      return tx_.Transmit(frames, counters_);
+    }
+    counters_.Add(PacketCount::kTxLinkDown, frames.size());
+    return frames.size();
   }
   std::span<const RxFrame> Receive(size_t max) noexcept override {
     return rx_.Receive(max, counters_);
@@ -33,6 +41,8 @@ class PacketBackend final : public Backend {
   int wake_fd() const noexcept override { return rx_.fd(); }
   bool ArmReceive() noexcept override { return rx_.HasFrames(); }
   void ClearWake() noexcept override;
+  LinkState ReadLink() noexcept override { return link_.Read(); }
+  int link_fd() const noexcept override { return link_.fd(); }
   std::span<const BackendCounter> counters() const noexcept override {
     return counters_.all();
   }
@@ -41,6 +51,7 @@ class PacketBackend final : public Backend {
  private:
   alignas(kCacheLine) PacketRx rx_;
   alignas(kCacheLine) PacketTx tx_;
+  LinkWatch link_;
   alignas(kCacheLine) PacketCounters counters_;
   // Set-up only below.
   alignas(kCacheLine) BackendInfo info_;
@@ -76,13 +87,15 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenPacket(const DeviceKey& key) {
   if (!tx.ok()) return tx.status();
   absl::StatusOr<PacketRing> ring = PacketRing::Create(*netdev, key.text);
   if (!ring.ok()) return ring.status();
+  absl::StatusOr<LinkWatch> link = LinkWatch::Create(netdev->index, key.text);
+  if (!link.ok()) return link.status();
   BackendInfo info{.mac = netdev->mac,
                    .netdev = netdev->name,
                    .mtu_bytes = netdev->mtu_bytes,
                    .numa_node = netdev->numa_node,
                    .flow_control = *flow_control};
   return std::make_unique<PacketBackend>(std::move(info), *std::move(ring),
-                                         *std::move(tx));
+                                         *std::move(tx), *std::move(link));
 }
 
 }  // namespace weir::hca
