@@ -25,10 +25,11 @@ namespace weir::hca {
 
 // What a medium knows about a frame besides its bytes.
 enum FrameFlag : uint32_t {
-  // Its IPv4 header and TCP or UDP checksums are known to be right.
-  kFrameChecksumGood = 1u << 0,
+  // TCP or UDP in a whole IPv4 packet, and the checksums of both are known to
+  // be right. The value is that of IBV_WC_IP_CSUM_OK.
+  kFrameChecksumGood = 1u << 2,
   // A copy of a frame that stays with the kernel: for sniffers only.
-  kFrameSniffed = 1u << 1,
+  kFrameSniffed = 1u << 3,
 };
 
 // A received frame: contiguous bytes that stay valid until Consume covers them
@@ -66,6 +67,9 @@ struct BackendInfo {
   // that nothing is lost above. False: a frame without a posted receive is
   // dropped by the port and counted, as by a NIC without flow control.
   bool flow_control = true;
+  // True: kFrameChecksumGood is missing only where a checksum is wrong or there
+  // is none, so that nobody needs to verify again.
+  bool verifies_checksums = false;
 };
 
 // A count that a backend keeps; `name` is a literal such as "rx_dropped".

@@ -6,7 +6,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "weir/base/big_endian.h"
+#include "weir/hca/packet_checksums.h"
 #include "weir/net/ethernet.h"
+#include "weir/net/ipv4.h"
+#include "weir/net/load_store.h"
+#include "weir/net/udp.h"
 
 namespace weir::hca {
 namespace {
@@ -16,36 +21,30 @@ constexpr uint64_t kMaxMtuBytes = 65535;
 constexpr size_t kMaxReceive = 64;
 
 // Ethernet, IPv4 (RFC 791 §3.1, protocol 17) from 192.0.2.1 to 192.0.2.2 and
-// UDP from port 1000 to 2000 without checksum. The lengths are filled in.
+// UDP from port 1000 to 2000. Lengths and checksums are filled in.
 constexpr std::array<uint8_t, 42> kHeaders = {
     0x02, 0x00, 0x00, 0x00, 0x00, 0x02, 0x02, 0x00, 0x00, 0x00, 0x00,
     0x01, 0x08, 0x00, 0x45, 0x00, 0x00, 0x00, 0x00, 0x00, 0x40, 0x00,
     0x40, 0x11, 0x00, 0x00, 192,  0,    2,    1,    192,  0,    2,
     2,    0x03, 0xe8, 0x07, 0xd0, 0x00, 0x00, 0x00, 0x00};
-
-void PutBe16(std::byte* to, size_t value) {
-  to[0] = static_cast<std::byte>(value >> 8);
-  to[1] = static_cast<std::byte>(value);
-}
-
-// RFC 791 §3.1 over the 20 bytes of the header above.
-uint16_t HeaderChecksum(const std::byte* header) {
-  uint32_t sum = 0;
-  for (size_t i = 0; i < 20; i += 2) {
-    sum += (std::to_integer<uint32_t>(header[i]) << 8) |
-           std::to_integer<uint32_t>(header[i + 1]);
-  }
-  sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<uint16_t>(~(sum + (sum >> 16)));
-}
+constexpr size_t kIpOffset = sizeof(net::EthernetHeader);
+constexpr size_t kUdpOffset = kIpOffset + sizeof(net::Ipv4Header);
 
 std::vector<std::byte> MakeTemplate(size_t size) {
   std::vector<std::byte> frame(std::max(size, kHeaders.size()));
   std::memcpy(frame.data(), kHeaders.data(), kHeaders.size());
-  std::byte* ip = frame.data() + sizeof(net::EthernetHeader);
-  PutBe16(ip + 2, frame.size() - sizeof(net::EthernetHeader));
-  PutBe16(ip + 10, HeaderChecksum(ip));
-  PutBe16(ip + 24, frame.size() - sizeof(net::EthernetHeader) - 20);
+  const std::span<std::byte> bytes(frame);
+  auto ip = net::LoadHeader<net::Ipv4Header>(bytes, kIpOffset);
+  ip.total_length = Be16(static_cast<uint16_t>(frame.size() - kIpOffset));
+  net::StoreHeader(bytes, kIpOffset, ip);
+  auto udp = net::LoadHeader<net::UdpHeader>(bytes, kUdpOffset);
+  udp.length = Be16(static_cast<uint16_t>(frame.size() - kUdpOffset));
+  net::StoreHeader(bytes, kUdpOffset, udp);
+  const iovec whole = {frame.data(), frame.size()};
+  std::array<std::byte, kMaxChecksummedHeaderBytes> finished;
+  const size_t changed =
+      FinishChecksums(std::span(&whole, 1), frame.size(), finished).bytes;
+  std::memcpy(frame.data(), finished.data(), changed);
   frame.resize(size);
   return frame;
 }
@@ -55,9 +54,12 @@ class NullBackend final : public Backend {
   NullBackend(uint32_t mtu_bytes, size_t frame_bytes)
       : template_(MakeTemplate(frame_bytes)) {
     info_.mtu_bytes = mtu_bytes;
-    frames_.fill({.data = template_.data(),
-                  .length_bytes = static_cast<uint32_t>(frame_bytes),
-                  .timestamp_ns = 0});
+    info_.verifies_checksums = true;
+    frames_.fill(
+        {.data = template_.data(),
+         .length_bytes = static_cast<uint32_t>(frame_bytes),
+         .flags = HasGoodChecksums(template_) ? kFrameChecksumGood : 0u,
+         .timestamp_ns = 0});
   }
 
   const BackendInfo& info() const noexcept override { return info_; }

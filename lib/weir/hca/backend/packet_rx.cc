@@ -55,6 +55,10 @@ bool FinishChecksum(std::span<std::byte> frame,
                                        .offset = header.checksum_offset});
 }
 
+bool IsTcpIpv4(const OffloadHeader& header) noexcept {
+  return (header.gso_type & ~kGsoEcnFlag) == kGsoTcpIpv4;
+}
+
 // The protocol of a super-frame; nothing for kinds that the kernel no longer
 // makes and for those inside tunnels.
 std::optional<uint8_t> SuperFrameProtocol(
@@ -158,6 +162,7 @@ void PacketRx::TakeCopy(std::span<std::byte> frame, const Offloads& offloads,
     return;
   }
   copied_timestamp_ns_ = offloads.timestamp_ns;
+  copied_flags_ = 0;
   if (offloads.header.gso_type == kGsoNone) {
     if (FinishChecksum(frame, offloads.header)) {
       whole_ = WithTag(frame, offloads.tag);
@@ -168,6 +173,8 @@ void PacketRx::TakeCopy(std::span<std::byte> frame, const Offloads& offloads,
     segmenter_ = net::Segmenter::Create(WithTag(frame, offloads.tag), *protocol,
                                         offloads.header.segment_bytes);
     if (segmenter_.has_value()) {
+      // The segmenter writes every checksum itself.
+      if (IsTcpIpv4(offloads.header)) copied_flags_ = kFrameChecksumGood;
       counters.Add(PacketCount::kRxSuperFrames, 1);
       return;
     }
@@ -200,6 +207,7 @@ bool PacketRx::PushPiece() noexcept {
   }
   Push({.data = piece.data(),
         .length_bytes = static_cast<uint32_t>(length),
+        .flags = copied_flags_,
         .timestamp_ns = copied_timestamp_ns_},
        std::nullopt);
   return true;

@@ -66,6 +66,7 @@ class PacketRx {
   std::optional<net::Segmenter> segmenter_;
   std::span<const std::byte> whole_;
   uint64_t copied_timestamp_ns_ = 0;
+  uint32_t copied_flags_ = 0;
   // The pieces that were cut, until the window is empty.
   std::vector<std::byte> pieces_;
   size_t pieces_bytes_ = 0;
