@@ -20,6 +20,8 @@ _LIMITS = [
     (r'bench/README\.md', 150),
     (r'.*/README\.md', 40),
     (r'CHANGELOG\.md|LICENSE', None),
+    # Inputs of the fuzz targets: bytes of any kind.
+    (r'test/fuzz/corpus/.*', None),
     (r'docs/.*\.md', 200),
     (r'.*\.h', 250),
     (r'.*', 400),

@@ -55,6 +55,37 @@ def weir_test_library(name, copts = [], **kwargs):
         **kwargs
     )
 
+def weir_fuzz_test(name, srcs, corpus, deps = [], copts = [], **kwargs):
+    """A libFuzzer target, and a test that runs its corpus with any compiler.
+
+    `srcs` define LLVMFuzzerTestOneInput. `name` wants --config=fuzz and is
+    built by hand only; <name>_corpus_test gives every file of `corpus` to the
+    same function once.
+    """
+    cc_binary(
+        name = name,
+        testonly = True,
+        srcs = srcs,
+        copts = _TEST_WARNINGS + copts,
+        linkopts = ["-fsanitize=fuzzer"],
+        tags = [
+            "fuzz",
+            "manual",
+        ],
+        deps = deps,
+        **kwargs
+    )
+    cc_test(
+        name = name + "_corpus_test",
+        size = "small",
+        srcs = srcs,
+        args = ["$(locations %s)" % corpus],
+        copts = _TEST_WARNINGS + copts,
+        data = [corpus],
+        deps = deps + ["//test/fuzz:corpus_main"],
+        **kwargs
+    )
+
 def weir_script_test(name, srcs, data = [], deps = [], **kwargs):
     """A test that is an executable script, Python or Bash.
 

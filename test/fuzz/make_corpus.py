@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Writes the seed corpora of the fuzz targets below test/fuzz/corpus.
+
+    test/fuzz/make_corpus.py
+
+The same files every time. Inputs that a fuzzer found stand beside them under
+names of their own.
+"""
+
+import os
+import struct
+
+_HERE = os.path.dirname(os.path.realpath(__file__))
+
+_MAC_A = bytes.fromhex('02000000000a')
+_MAC_B = bytes.fromhex('02000000000b')
+_GROUP = bytes.fromhex('01005e010101')
+
+
+def _attr(specs=(), kind=0, priority=0, flags=0):
+    """An ibv_flow_attr with its specs behind."""
+    body = b''.join(specs)
+    return struct.pack('=IIHHBBI', 0, kind, 20 + len(body), priority,
+                       len(specs), 1, flags) + body
+
+
+def _eth(dst=None, src=None, ether_type=None, tci=None, tci_mask=0xffff):
+    def side(value):
+        def field(given, size):
+            if given is None:
+                return bytes(size)
+            return given if value else b'\xff' * size
+        vlan = b'\0\0' if tci is None else struct.pack(
+            '>H', tci if value else tci_mask)
+        kind = None if ether_type is None else struct.pack('>H', ether_type)
+        return field(dst, 6) + field(src, 6) + field(kind, 2) + vlan
+    return struct.pack('=IHH', 0x20, 40, 0)[:6] + side(True) + side(False) + \
+        b'\0\0'
+
+
+def _ipv4(src, dst, mask=b'\xff' * 4):
+    return struct.pack('=IHH', 0x30, 24, 0) + src + dst + mask + mask
+
+
+def _ipv4_ext(src, dst, proto):
+    return struct.pack('=IHH', 0x32, 32, 0) + src + dst + \
+        bytes([proto, 0, 0, 0]) + b'\xff' * 9 + bytes(3)
+
+
+def _ipv6(dst):
+    return struct.pack('=IHH', 0x31, 88, 0) + bytes(16) + dst + bytes(8) + \
+        bytes(16) + b'\xff' * 16 + bytes(8)
+
+
+def _ports(kind, dst):
+    return struct.pack('=IH', kind, 16) + struct.pack('>HH', dst, 0) + \
+        b'\xff\xff\0\0' + b'\0\0'
+
+
+def _tag(value):
+    return struct.pack('=IHHI', 0x1000, 12, 0, value)
+
+
+_DROP = struct.pack('=IHH', 0x1001, 8, 0)
+_COUNT = struct.pack('=IHHQ', 0x1003, 16, 0, 0)
+
+
+def _frame(dst, kind, payload):
+    return dst + _MAC_B + struct.pack('>H', kind) + payload
+
+
+def _udp4(dst_port, tail=b'weir'):
+    ip = bytes([0x45, 0]) + struct.pack('>HHHBBH', 28 + len(tail), 0, 0, 64,
+                                        17, 0)
+    return ip + bytes([10, 0, 0, 1, 10, 0, 0, 2]) + \
+        struct.pack('>HHHH', 1000, dst_port, 8 + len(tail), 0) + tail
+
+
+def _udp6(dst_port):
+    return bytes([0x60, 0, 0, 0, 0, 8, 17, 64]) + bytes(15) + b'\1' + \
+        bytes(15) + b'\2' + struct.pack('>HHHH', 1000, dst_port, 8, 0)
+
+
+def _step(step, body):
+    assert len(body) < 256
+    return bytes([step, len(body)]) + body
+
+
+_A4 = bytes([10, 0, 0, 1])
+_B4 = bytes([10, 0, 0, 2])
+_B6 = bytes(15) + b'\2'
+_FRAME4 = _step(2, _frame(_MAC_A, 0x0800, _udp4(2000)))
+_FRAME6 = _step(2, _frame(_MAC_A, 0x86dd, _udp6(2000)))
+_TAGGED = _step(2, _frame(_MAC_A, 0x8100, struct.pack('>HH', 7, 0x0800) +
+                          _udp4(2000)))
+
+_FLOW_SPEC = {
+    'mac': [_step(0, _attr([_eth(dst=_MAC_A)])), _FRAME4, _FRAME6,
+            _step(3, b'\0'), _FRAME4],
+    'two_masks': [_step(0, _attr([_eth(dst=_MAC_A)])),
+                  _step(1, _attr([_eth(src=_MAC_B)])), _FRAME4],
+    'replication': [_step(0, _attr([_eth(dst=_MAC_A)])),
+                    _step(1, _attr([_eth(dst=_MAC_A)])), _FRAME4],
+    'vlan': [_step(0, _attr([_eth(tci=7, tci_mask=0x0fff)])), _TAGGED,
+             _FRAME4],
+    'five_tuple': [_step(0, _attr([_eth(), _ipv4(_A4, _B4),
+                                   _ports(0x41, 2000)])), _FRAME4, _FRAME6],
+    'extended': [_step(0, _attr([_ipv4_ext(_A4, _B4, 17)])), _FRAME4],
+    'subnet': [_step(1, _attr([_ipv4(_A4, _B4, b'\xff\0\0\0')])), _FRAME4],
+    'ipv6': [_step(0, _attr([_ipv6(_B6), _ports(0x41, 2000)])), _FRAME6,
+             _FRAME4],
+    'tcp': [_step(0, _attr([_ports(0x40, 2000)])), _FRAME4],
+    'defaults': [_step(0, _attr(kind=1)), _step(1, _attr(kind=2)), _FRAME4,
+                 _step(2, _frame(_GROUP, 0x0800, _udp4(5)))],
+    'sniffer': [_step(0, _attr([_eth()])), _step(1, _attr(kind=3)), _FRAME4],
+    'priorities': [_step(0, _attr([_eth()], priority=3)),
+                   _step(1, _attr([_eth(dst=_MAC_A)], priority=2)), _FRAME4],
+    'dont_trap': [_step(0, _attr([_eth(dst=_MAC_A)], flags=2)),
+                  _step(1, _attr([_eth()])), _FRAME4],
+    'tag': [_step(0, _attr([_eth(dst=_MAC_A), _tag(0xabcdef)])),
+            _step(1, _attr([_eth(dst=_MAC_A), _tag(1)])), _FRAME4],
+    'drop': [_step(0, _attr([_eth(dst=_MAC_A), _DROP])), _FRAME4],
+    'count': [_step(0, _attr([_eth(dst=_MAC_A), _COUNT])), _FRAME4],
+    'contradiction': [_step(0, _attr([_eth(ether_type=0x0806),
+                                      _ipv4(_A4, _B4)])), _FRAME4],
+    'inner': [_step(0, _attr([struct.pack('=IH', 0x120, 40) + bytes(34)]))],
+    'tunnel': [_step(0, _attr([struct.pack('=IH', 0x50, 16) + bytes(10)]))],
+    'short_frame': [_step(0, _attr([_eth()])), _step(2, b'\1')],
+    'egress': [_step(0, _attr([_eth()], flags=4))],
+    'cut_spec': [_step(0, _attr([_eth(dst=_MAC_A)])[:-30])],
+}
+
+
+def main():
+    folder = os.path.join(_HERE, 'corpus', 'flow_spec')
+    os.makedirs(folder, exist_ok=True)
+    for name, steps in _FLOW_SPEC.items():
+        with open(os.path.join(folder, name), 'wb') as file:
+            file.write(b''.join(steps))
+
+
+if __name__ == '__main__':
+    main()
