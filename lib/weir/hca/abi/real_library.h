@@ -10,17 +10,16 @@
 
 namespace weir::hca {
 
-// The function `name` of version node `version`, null if there is none. Any
-// thread.
+// The function `name` of version node `version`, or of the only one there is if
+// that is null. Null if there is no such function. Any thread.
 void* FindRealFunction(const char* name, const char* version) noexcept;
 
 template <typename Signature>
 class RealFunction;
 
 // A function of the real library, looked up at the first call and remembered.
-// Where it is missing, a call fails with EOPNOTSUPP in the way of its return
-// type: as errno value, or as null and errno; one that returns nothing does
-// nothing. No lock and no allocation of ours, for the real library calls back
+// Where it is missing, a call fails with EOPNOTSUPP: in errno, and returned as
+// that value or as null; one that returns nothing does nothing else. No lock and no allocation of ours, for the real library calls back
 // into us while it holds locks of its own. Any thread.
 template <typename R, typename... Args>
 class RealFunction<R(Args...)> {
@@ -31,8 +30,8 @@ class RealFunction<R(Args...)> {
   R operator()(Args... args) noexcept {
     const Function function = Find();
     if (function != nullptr) return function(args...);
+    errno = EOPNOTSUPP;
     if constexpr (std::is_pointer_v<R>) {
-      errno = EOPNOTSUPP;
       return nullptr;
     } else if constexpr (!std::is_void_v<R>) {
       return static_cast<R>(EOPNOTSUPP);
