@@ -65,6 +65,10 @@ class Run:
         """What it has printed so far."""
         return self._text(self._stdout)
 
+    def errors(self):
+        """What it has printed to stderr so far."""
+        return self._text(self._stderr)
+
     def wait_for_output(self, text):
         """Returns once it has printed `text`."""
         wait_until(lambda: text in self.output() or not self.running(),

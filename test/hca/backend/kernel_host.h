@@ -36,6 +36,8 @@ class KernelHost {
   void Start(std::function<void()> work);
 
   const std::string& inside() const { return inside_; }
+  // Of the thread whose namespace it is.
+  int thread_id() const { return thread_id_; }
 
  private:
   void Loop();
