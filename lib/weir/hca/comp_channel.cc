@@ -102,7 +102,7 @@ bool CompChannel::TakeQueued(ibv_cq** cq, void** cq_context) {
     eventfd_read(event_fd_, &count);
   }
   ++taken_[first];
-  *cq = first;
+  *cq = first->public_cq();
   *cq_context = first->cq_context;
   return true;
 }

@@ -8,6 +8,7 @@
 #include "weir/hca/comp_channel.h"
 #include "weir/hca/port.h"
 #include "weir/hca/queue_pair.h"
+#include "weir/hca/work_queue.h"
 
 namespace weir::hca {
 
@@ -30,7 +31,7 @@ CompletionQueue::CompletionQueue(const Options& options, Port& port,
 CompletionQueue::~CompletionQueue() {
   port_.Disarm(*this);
   const uint32_t taken = channel_ != nullptr ? channel_->Drop(this) : 0;
-  const uint32_t async_taken = events_.Drop(this);
+  const uint32_t async_taken = events_.Drop(public_cq());
   pthread_mutex_lock(&mutex);
   while (comp_events_completed != taken ||
          async_events_completed != async_taken) {
@@ -75,13 +76,9 @@ int CompletionQueue::Drain(int max, ibv_wc* out) noexcept {
     to.opcode = from.opcode;
     to.vendor_err = 0;
     to.byte_len = from.byte_len;
-    to.qp_num = from.qp->qp_num;
-    to.wc_flags = 0;
-    if (from.opcode == IBV_WC_RECV) {
-      from.qp->receives().Retire(from.done);
-    } else {
-      from.qp->sends().Retire(from.done);
-    }
+    to.qp_num = from.queue->number();
+    to.wc_flags = from.wc_flags;
+    from.queue->Retire(from.done);
   }
   return got;
 }
@@ -91,7 +88,7 @@ void CompletionQueue::Push(const Completion& completion) noexcept {
   if (tail_ - head_ > mask_) {
     failed_ = true;
     ibv_async_event event{};
-    event.element.cq = this;
+    event.element.cq = public_cq();
     event.event_type = IBV_EVENT_CQ_ERR;
     events_.Raise(event);
   } else {
@@ -100,11 +97,11 @@ void CompletionQueue::Push(const Completion& completion) noexcept {
   FireIfArmedLocked();
 }
 
-void CompletionQueue::Forget(const QueuePair* qp) {
+void CompletionQueue::Forget(const WorkQueue* queue) {
   uint32_t kept = head_;
   for (uint32_t i = head_; i != tail_; ++i) {
     const Completion completion = ring_[i & mask_];
-    if (completion.qp != qp) ring_[kept++ & mask_] = completion;
+    if (completion.queue != queue) ring_[kept++ & mask_] = completion;
   }
   tail_ = kept;
 }

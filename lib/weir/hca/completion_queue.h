@@ -21,20 +21,26 @@ namespace weir::hca {
 
 class CompChannel;
 class Port;
-class QueuePair;
+class WorkQueue;
 
 // A completed work request on its way to ibv_poll_cq.
 struct Completion {
   uint64_t wr_id;
-  QueuePair* qp;
+  WorkQueue* queue;
   ibv_wc_status status;
   ibv_wc_opcode opcode;
   uint32_t byte_len;
-  // The number of work requests of that queue that are done with this one.
+  // How many of the work requests ever posted to that queue are done with this
+  // one.
   uint32_t done;
+  // The rest is for an extended poll; zero where there is nothing to say.
+  uint64_t timestamp_ns = 0;
+  uint32_t wc_flags = 0;
+  uint32_t flow_tag = 0;
+  uint16_t vlan_tci = 0;
 };
 
-class CompletionQueue : public PublicObject<ibv_cq> {
+class CompletionQueue : public PublicObject<ibv_cq_ex> {
  public:
   struct Options {
     ibv_context* context;
@@ -48,6 +54,12 @@ class CompletionQueue : public PublicObject<ibv_cq> {
   CompletionQueue& operator=(const CompletionQueue&) = delete;
   // Waits until the program has acknowledged all events.
   ~CompletionQueue();
+
+  // The queue around its public part.
+  static CompletionQueue& Of(ibv_cq* cq) noexcept {
+    return *static_cast<CompletionQueue*>(reinterpret_cast<ibv_cq_ex*>(cq));
+  }
+  ibv_cq* public_cq() noexcept { return ibv_cq_ex_to_cq(this); }
 
   // ibv_poll_cq. Any thread.
   int Poll(int max, ibv_wc* out) noexcept;
@@ -65,17 +77,17 @@ class CompletionQueue : public PublicObject<ibv_cq> {
   SpinLock& lock() noexcept { return lock_; }
   // Appends a completion, or fails the queue if it is full.
   void Push(const Completion& completion) noexcept;
-  // Forgets what `qp` completed.
-  void Forget(const QueuePair* qp);
-  // Counts one less of the queue pairs that receive into this queue.
+  // Forgets what `queue` completed.
+  void Forget(const WorkQueue* queue);
+  // Counts one less of the receive queues that complete here.
   void RemoveReceiver() noexcept { --receivers_; }
 
-  // Counts the queue pairs that use this queue. Any thread.
+  // Counts the objects that use this queue. Any thread.
   void Ref() noexcept { ++users_; }
   void Unref() noexcept { --users_; }
   bool in_use() const noexcept { return users_ != 0; }
 
-  // Counts one more queue pair that receives into this queue. Any thread.
+  // Counts one more receive queue that completes here. Any thread.
   void AddReceiver();
 
   // Queues an event if the program asked for one. Any thread.

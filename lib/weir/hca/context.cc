@@ -2,17 +2,15 @@
 
 #include <sys/types.h>
 
-#include <array>
 #include <cerrno>
-#include <cstring>
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "weir/hca/attributes.h"
 #include "weir/hca/limits.h"
 #include "weir/hca/pinned_memory.h"
-#include "weir/hca/raw_enum.h"
+#include "weir/hca/protection_domain.h"
+#include "weir/hca/refuse.h"
 
 namespace weir::hca {
 namespace {
@@ -21,21 +19,6 @@ namespace {
 PinnedMemory& Pinned() {
   static auto* const pinned = new PinnedMemory;
   return *pinned;
-}
-
-class ProtectionDomain : public PublicObject<ibv_pd> {
- public:
-  std::atomic<size_t> users = 0;
-};
-
-class Flow : public PublicObject<ibv_flow> {
- public:
-  QueuePair* qp = nullptr;
-  FlowRule rule;
-};
-
-ProtectionDomain& Whole(ibv_pd* pd) {
-  return *static_cast<ProtectionDomain*>(pd);
 }
 
 int ErrnoOf(const absl::Status& status) {
@@ -54,54 +37,6 @@ int ErrnoOf(const absl::Status& status) {
       return EINVAL;
     default:
       return EIO;
-  }
-}
-
-template <typename T>
-T* Refuse(int error) {
-  errno = error;
-  return nullptr;
-}
-
-// OFED's convention for raw packets (verbs: the gid of ibv_attach_mcast): a MAC
-// in the last six bytes, zeros before. RoCE's gids begin with ff.
-std::optional<FlowRule> MulticastRule(const union ibv_gid& gid, uint16_t lid) {
-  std::array<uint8_t, 6> octets;
-  std::memcpy(octets.data(), gid.raw + 10, octets.size());
-  for (size_t i = 0; i < 10; ++i) {
-    if (gid.raw[i] != 0) return std::nullopt;
-  }
-  if (lid != 0 || (octets[0] & 1) == 0) return std::nullopt;
-  constexpr std::array<uint8_t, 6> kExact = {0xff, 0xff, 0xff,
-                                             0xff, 0xff, 0xff};
-  return FlowRule{.kind = FlowKind::kNormal,
-                  .priority = 0,
-                  .match = MatchDestination(octets, kExact)};
-}
-
-// 0, or what is wrong with `attr` for a raw packet queue pair.
-int ReadRule(const ibv_flow_attr& attr, FlowRule& rule) {
-  if (attr.port != kPortNumber || attr.priority > kMaxFlowPriority) {
-    return EINVAL;
-  }
-  if (attr.flags != 0) return EOPNOTSUPP;
-  rule.priority = attr.priority;
-  switch (RawEnum(attr.type)) {
-    case IBV_FLOW_ATTR_NORMAL:
-      rule.kind = FlowKind::kNormal;
-      return CompileFlow(attr, rule.match);
-    case IBV_FLOW_ATTR_ALL_DEFAULT:
-      rule.kind = FlowKind::kAllDefault;
-      return 0;
-    case IBV_FLOW_ATTR_MC_DEFAULT:
-      rule.kind = FlowKind::kMulticastDefault;
-      rule.match = MatchDestination({1, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 0, 0});
-      return 0;
-    case IBV_FLOW_ATTR_SNIFFER:
-      rule.kind = FlowKind::kSniffer;
-      return 0;
-    default:
-      return EINVAL;
   }
 }
 
@@ -134,16 +69,16 @@ Context::~Context() { pthread_mutex_destroy(&context.mutex); }
 
 void Context::FillOperations() {
   context.ops.poll_cq = [](ibv_cq* cq, int max, ibv_wc* out) {
-    return static_cast<CompletionQueue*>(cq)->Poll(max, out);
+    return CompletionQueue::Of(cq).Poll(max, out);
   };
   context.ops.req_notify_cq = [](ibv_cq* cq, int) {
-    return static_cast<CompletionQueue*>(cq)->Arm();
+    return CompletionQueue::Of(cq).Arm();
   };
   context.ops.post_send = [](ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
-    return static_cast<QueuePair*>(qp)->PostSend(wr, bad);
+    return QueuePair::Of(qp).PostSend(wr, bad);
   };
   context.ops.post_recv = [](ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-    return static_cast<QueuePair*>(qp)->PostReceive(wr, bad);
+    return QueuePair::Of(qp).PostReceive(wr, bad);
   };
   context.ops.post_srq_recv = [](ibv_srq*, ibv_recv_wr* wr, ibv_recv_wr** bad) {
     *bad = wr;
@@ -219,8 +154,8 @@ ibv_pd* Context::AllocPd() {
 }
 
 int Context::DeallocPd(ibv_pd* pd) {
-  if (Whole(pd).users != 0) return EBUSY;
-  delete &Whole(pd);
+  if (ProtectionDomain::Of(pd).users != 0) return EBUSY;
+  delete &ProtectionDomain::Of(pd);
   --pds_;
   Unref();
   return 0;
@@ -229,13 +164,13 @@ int Context::DeallocPd(ibv_pd* pd) {
 ibv_mr* Context::RegisterMr(ibv_pd* pd, const MrView& range, unsigned access) {
   MemoryRegion* region = regions_.Register(pd, range, access);
   if (region == nullptr) return nullptr;
-  ++Whole(pd).users;
+  ++ProtectionDomain::Of(pd).users;
   ++references_;
   return region;
 }
 
 int Context::DeregisterMr(ibv_mr* mr) {
-  --Whole(mr->pd).users;
+  --ProtectionDomain::Of(mr->pd).users;
   regions_.Deregister(static_cast<MemoryRegion*>(mr));
   port_->Quiesce();
   Unref();
@@ -269,102 +204,26 @@ ibv_cq* Context::CreateCq(int entries, void* cq_context,
     return Refuse<ibv_cq>(ENOMEM);
   }
   ++references_;
-  return new CompletionQueue({.context = &context,
-                              .cq_context = cq_context,
-                              .channel = static_cast<CompChannel*>(channel),
-                              .entries = static_cast<uint32_t>(entries)},
-                             *port_, events_);
+  auto* cq = new CompletionQueue({.context = &context,
+                                  .cq_context = cq_context,
+                                  .channel = static_cast<CompChannel*>(channel),
+                                  .entries = static_cast<uint32_t>(entries)},
+                                 *port_, events_);
+  return cq->public_cq();
 }
 
 int Context::ResizeCq(ibv_cq* cq, int entries) {
   if (entries < 1 || static_cast<uint32_t>(entries) > kMaxCqe) return EINVAL;
-  return static_cast<CompletionQueue*>(cq)->Resize(
-      static_cast<uint32_t>(entries));
+  return CompletionQueue::Of(cq).Resize(static_cast<uint32_t>(entries));
 }
 
 int Context::DestroyCq(ibv_cq* cq) {
-  auto* whole = static_cast<CompletionQueue*>(cq);
+  CompletionQueue* const whole = &CompletionQueue::Of(cq);
   if (whole->in_use()) return EBUSY;
   delete whole;
   --cqs_;
   Unref();
   return 0;
-}
-
-ibv_qp* Context::CreateQp(ibv_pd* pd, ibv_qp_init_attr& attr) {
-  if (RawEnum(attr.qp_type) != IBV_QPT_RAW_PACKET || attr.srq != nullptr) {
-    return Refuse<ibv_qp>(EOPNOTSUPP);
-  }
-  if (attr.send_cq == nullptr || attr.recv_cq == nullptr ||
-      attr.send_cq->context != &context || attr.recv_cq->context != &context) {
-    return Refuse<ibv_qp>(EINVAL);
-  }
-  ibv_qp_cap cap = attr.cap;
-  if (const int error = RoundCapabilities(cap); error != 0) {
-    return Refuse<ibv_qp>(error);
-  }
-  if (++qps_ > kMaxQp) {
-    --qps_;
-    return Refuse<ibv_qp>(ENOMEM);
-  }
-  ++references_;
-  ++Whole(pd).users;
-  attr.cap = cap;
-  return new QueuePair({.pd = pd,
-                        .qp_context = attr.qp_context,
-                        .send_cq = static_cast<CompletionQueue*>(attr.send_cq),
-                        .recv_cq = static_cast<CompletionQueue*>(attr.recv_cq),
-                        .cap = cap,
-                        .signal_all = attr.sq_sig_all != 0,
-                        .number = device_.NextQpNumber()},
-                       *port_, regions_, events_);
-}
-
-int Context::DestroyQp(ibv_qp* qp) {
-  auto* whole = static_cast<QueuePair*>(qp);
-  if (port_->HasFlows(whole)) return EBUSY;
-  --Whole(qp->pd).users;
-  delete whole;
-  --qps_;
-  Unref();
-  return 0;
-}
-
-ibv_flow* Context::CreateFlow(ibv_qp* qp, const ibv_flow_attr& attr) {
-  FlowRule rule;
-  if (const int error = ReadRule(attr, rule); error != 0) {
-    return Refuse<ibv_flow>(error);
-  }
-  auto* flow = new Flow;
-  flow->context = &context;
-  flow->qp = static_cast<QueuePair*>(qp);
-  flow->rule = rule;
-  port_->AddFlow(rule, flow->qp);
-  ++references_;
-  return flow;
-}
-
-int Context::DestroyFlow(ibv_flow* flow) {
-  auto* whole = static_cast<Flow*>(flow);
-  port_->RemoveFlow(whole->rule, whole->qp);
-  delete whole;
-  Unref();
-  return 0;
-}
-
-int Context::AttachMulticast(ibv_qp* qp, const union ibv_gid& gid,
-                             uint16_t lid) {
-  const auto rule = MulticastRule(gid, lid);
-  if (!rule.has_value()) return EINVAL;
-  port_->AddFlow(*rule, static_cast<QueuePair*>(qp));
-  return 0;
-}
-
-int Context::DetachMulticast(ibv_qp* qp, const union ibv_gid& gid,
-                             uint16_t lid) {
-  const auto rule = MulticastRule(gid, lid);
-  if (!rule.has_value()) return EINVAL;
-  return port_->RemoveFlow(*rule, static_cast<QueuePair*>(qp)) ? 0 : EINVAL;
 }
 
 }  // namespace weir::hca

@@ -9,6 +9,7 @@
 #include "weir/hca/completion_queue.h"
 #include "weir/hca/limits.h"
 #include "weir/hca/queue_pair.h"
+#include "weir/hca/receive_queue.h"
 #include "weir/net/ethernet.h"
 
 namespace weir::hca {
@@ -142,7 +143,7 @@ void Port::RemoveFlowsOf(const ibv_context* context) {
   const std::lock_guard hold(receive_lock_);
   const std::lock_guard hold_list(list_lock_);
   for (const QueuePair* qp : queue_pairs_) {
-    if (qp->context == context) steering_.RemoveAll(qp);
+    if (qp->qp_base.context == context) steering_.RemoveAll(qp);
   }
 }
 
@@ -166,10 +167,11 @@ Port::DirectResult Port::ReceiveDirect(CompletionQueue& cq,
   const std::unique_lock hold(receive_lock_, std::try_to_lock);
   if (!hold.owns_lock()) return {};
   QueuePair* const qp = steering_.sole_target();
-  if (qp == nullptr || &qp->receive_cq() != &cq || backend_ == nullptr) {
+  ReceiveQueue* const sole = qp == nullptr ? nullptr : qp->receives();
+  if (sole == nullptr || &sole->cq() != &cq || backend_ == nullptr) {
     return {.done = false};
   }
-  ReceiveQueue& queue = qp->receives();
+  ReceiveQueue& queue = *sole;
   const std::lock_guard hold_queue(queue.lock());
   const size_t want = std::min<size_t>(room.size(), queue.waiting());
   if (!queue.works() || (want == 0 && !flow_control_)) return {.done = false};
@@ -179,7 +181,7 @@ Port::DirectResult Port::ReceiveDirect(CompletionQueue& cq,
   if (frames.empty()) return {};
   queue.RefreshRegions();
   DirectResult result;
-  const uint32_t qp_num = qp->qp_num;
+  const uint32_t qp_num = queue.number();
   ibv_wc* to = room.data();
   uint64_t bytes = 0;
   size_t oversize = 0;
@@ -212,7 +214,7 @@ Port::DirectResult Port::ReceiveDirect(CompletionQueue& cq,
   for (const RxFrame& frame : frames.first(used)) bytes += frame.length_bytes;
   backend_->Consume(used);
   result.completions = static_cast<int>(to - room.data());
-  queue.Retire(static_cast<uint32_t>(result.completions));
+  queue.RetireNext(static_cast<uint32_t>(result.completions));
   const size_t errors = result.failed == nullptr ? 0 : 1;
   received_.frames.Add(used);
   received_.bytes.Add(bytes);
@@ -252,17 +254,21 @@ Port::Outcome Port::DistributeFrame(const RxFrame& frame,
     received_.oversize.Add(1);
     return Outcome::kConsumed;
   }
-  steering_.Find({frame.data, frame.length_bytes}, targets_);
-  if (targets_.empty()) {
+  steering_.Find({frame.data, frame.length_bytes}, found_);
+  if (found_.empty()) {
     received_.unmatched.Add(1);
     return Outcome::kConsumed;
+  }
+  targets_.clear();
+  for (QueuePair* qp : found_) {
+    targets_.push_back({.qp = qp, .queue = qp->QueueFor(frame)});
   }
   if (flow_control_ && MustWait()) return Outcome::kHeld;
   // One outcome a frame, the best, however many queue pairs it was for.
   Delivery best = Delivery::kNotReady;
-  for (QueuePair* qp : targets_) {
-    const Delivery delivery = Deliver(*qp, frame);
-    if (delivery == Delivery::kFailed) failed.push_back(qp);
+  for (const Target& target : targets_) {
+    const Delivery delivery = Deliver(target.queue, frame);
+    if (delivery == Delivery::kFailed) failed.push_back(target.qp);
     best = std::max(best, delivery);
   }
   Counter* const counters[] = {&received_.not_ready, &received_.out_of_buffer,
@@ -273,15 +279,17 @@ Port::Outcome Port::DistributeFrame(const RxFrame& frame,
 
 // True if a target of the frame takes part but has nothing posted.
 bool Port::MustWait() noexcept {
-  return std::ranges::any_of(targets_, [](QueuePair* qp) {
-    const std::lock_guard hold(qp->receives().lock());
-    return qp->receives().works() && qp->receives().waiting() == 0;
+  return std::ranges::any_of(targets_, [](const Target& target) {
+    if (target.queue == nullptr) return false;
+    const std::lock_guard hold(target.queue->lock());
+    return target.queue->works() && target.queue->waiting() == 0;
   });
 }
 
-Port::Delivery Port::Deliver(QueuePair& qp, const RxFrame& frame) noexcept {
-  CompletionQueue& cq = qp.receive_cq();
-  ReceiveQueue& queue = qp.receives();
+Port::Delivery Port::Deliver(ReceiveQueue* to, const RxFrame& frame) noexcept {
+  if (to == nullptr) return Delivery::kNotReady;
+  ReceiveQueue& queue = *to;
+  CompletionQueue& cq = queue.cq();
   const std::lock_guard hold_cq(cq.lock());
   const std::lock_guard hold_queue(queue.lock());
   if (!queue.works()) return Delivery::kNotReady;
@@ -290,11 +298,11 @@ Port::Delivery Port::Deliver(QueuePair& qp, const RxFrame& frame) noexcept {
   uint64_t wr_id = 0;
   const ibv_wc_status status = queue.Fill(frame, wr_id);
   cq.Push({.wr_id = wr_id,
-           .qp = &qp,
+           .queue = &queue,
            .status = status,
            .opcode = IBV_WC_RECV,
            .byte_len = frame.length_bytes,
-           .done = 1});
+           .done = queue.filled()});
   if (status == IBV_WC_SUCCESS) return Delivery::kCopied;
   queue.FailLocked();
   return Delivery::kFailed;

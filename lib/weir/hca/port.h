@@ -33,6 +33,7 @@ namespace weir::hca {
 class AsyncEvents;
 class CompChannel;
 class CompletionQueue;
+class ReceiveQueue;
 
 class Port {
  public:
@@ -120,10 +121,16 @@ class Port {
   // From worst to best.
   enum class Delivery : uint8_t { kNotReady, kStarved, kFailed, kCopied };
 
+  // Where a frame goes; the queue is null where the queue pair has none.
+  struct Target {
+    QueuePair* qp;
+    ReceiveQueue* queue;
+  };
+
   Outcome DistributeFrame(const RxFrame& frame,
                           std::vector<QueuePair*>& failed) noexcept;
   bool MustWait() noexcept;
-  Delivery Deliver(QueuePair& qp, const RxFrame& frame) noexcept;
+  Delivery Deliver(ReceiveQueue* to, const RxFrame& frame) noexcept;
   void WakeArmedLocked();
   LinkState CheckLinkLocked();
 
@@ -151,7 +158,8 @@ class Port {
   std::unique_ptr<Backend> backend_;
   Steering steering_;
   ReceiveCounters received_;
-  std::vector<QueuePair*> targets_;
+  std::vector<QueuePair*> found_;
+  std::vector<Target> targets_;
   std::vector<CompletionQueue*> armed_;
   LinkState link_;
   std::vector<AsyncEvents*> listeners_;

@@ -70,52 +70,61 @@ int RoundCapabilities(ibv_qp_cap& cap) {
 QueuePair::QueuePair(const Options& options, Port& port, MrTable& regions,
                      AsyncEvents& events)
     : port_(port),
-      receives_(*this, *options.recv_cq,
-                {.depth = options.cap.max_recv_wr,
-                 .max_sge = options.cap.max_recv_sge},
-                regions, options.pd),
-      sends_(*this, *options.send_cq, port,
-             {.depth = options.cap.max_send_wr,
-              .max_sge = options.cap.max_send_sge,
-              .max_inline_bytes = options.cap.max_inline_data,
-              .signal_all = options.signal_all},
-             regions, options.pd),
       events_(events),
       cap_(options.cap),
       signal_all_(options.signal_all) {
-  context = options.pd->context;
-  qp_context = options.qp_context;
-  pd = options.pd;
-  send_cq = options.send_cq;
-  recv_cq = options.recv_cq;
-  handle = options.number;
-  qp_num = options.number;
-  state = IBV_QPS_RESET;
-  qp_type = IBV_QPT_RAW_PACKET;
-  pthread_mutex_init(&mutex, nullptr);
-  pthread_cond_init(&cond, nullptr);
+  qp_base.context = options.pd->context;
+  qp_base.qp_context = options.qp_context;
+  qp_base.pd = options.pd;
+  qp_base.send_cq = options.send_cq->public_cq();
+  qp_base.recv_cq = options.recv_cq->public_cq();
+  qp_base.handle = options.number;
+  qp_base.qp_num = options.number;
+  qp_base.state = IBV_QPS_RESET;
+  qp_base.qp_type = IBV_QPT_RAW_PACKET;
+  if (cap_.max_recv_wr > 0) {
+    receives_.emplace(*options.recv_cq,
+                      ReceiveQueue::Options{.number = options.number,
+                                            .depth = cap_.max_recv_wr,
+                                            .max_sge = cap_.max_recv_sge},
+                      regions, options.pd);
+  }
+  if (cap_.max_send_wr > 0) {
+    sends_.emplace(*options.send_cq, port,
+                   SendQueue::Options{.number = options.number,
+                                      .depth = cap_.max_send_wr,
+                                      .max_sge = cap_.max_send_sge,
+                                      .max_inline_bytes = cap_.max_inline_data,
+                                      .signal_all = options.signal_all},
+                   regions, options.pd);
+  }
+  pthread_mutex_init(&qp_base.mutex, nullptr);
+  pthread_cond_init(&qp_base.cond, nullptr);
   options.send_cq->Ref();
   options.recv_cq->Ref();
   port_.AddQueuePair(this);
-  if (cap_.max_recv_wr > 0) receive_cq().AddReceiver();
 }
 
 QueuePair::~QueuePair() {
   port_.RemoveQueuePair(this);
-  receives_.Enter(WorkState::kRefuses);
-  port_.CountUnsent(sends_.Enter(WorkState::kRefuses));
-  if (cap_.max_recv_wr > 0) {
-    const std::lock_guard hold(receive_cq().lock());
-    receive_cq().RemoveReceiver();
+  MoveQueues(IBV_QPS_RESET);
+  receives_.reset();
+  sends_.reset();
+  CompletionQueue::Of(qp_base.send_cq).Unref();
+  CompletionQueue::Of(qp_base.recv_cq).Unref();
+  const uint32_t taken = events_.Drop(&qp_base);
+  pthread_mutex_lock(&qp_base.mutex);
+  while (qp_base.events_completed != taken) {
+    pthread_cond_wait(&qp_base.cond, &qp_base.mutex);
   }
-  static_cast<CompletionQueue*>(send_cq)->Unref();
-  receive_cq().Unref();
-  const uint32_t taken = events_.Drop(this);
-  pthread_mutex_lock(&mutex);
-  while (events_completed != taken) pthread_cond_wait(&cond, &mutex);
-  pthread_mutex_unlock(&mutex);
-  pthread_cond_destroy(&cond);
-  pthread_mutex_destroy(&mutex);
+  pthread_mutex_unlock(&qp_base.mutex);
+  pthread_cond_destroy(&qp_base.cond);
+  pthread_mutex_destroy(&qp_base.mutex);
+}
+
+void QueuePair::MoveQueues(ibv_qp_state to) {
+  if (receives_.has_value()) receives_->Enter(ReceivesIn(to));
+  if (sends_.has_value()) port_.CountUnsent(sends_->Enter(SendsIn(to)));
 }
 
 int QueuePair::Modify(const ibv_qp_attr& attr, int mask) {
@@ -133,23 +142,22 @@ int QueuePair::Modify(const ibv_qp_attr& attr, int mask) {
     return EINVAL;
   }
   if (from == to && to != IBV_QPS_ERR) return 0;
-  receives_.Enter(ReceivesIn(to));
-  port_.CountUnsent(sends_.Enter(SendsIn(to)));
-  state = to;
+  MoveQueues(to);
+  qp_base.state = to;
   return 0;
 }
 
-// A completion with an error moves the queue pair to ERR behind `state`.
+// A completion with an error moves the queue pair to ERR behind its state.
 ibv_qp_state QueuePair::StateNow() {
-  if (HasFailed()) state = IBV_QPS_ERR;
-  return state;
+  if (HasFailed()) qp_base.state = IBV_QPS_ERR;
+  return qp_base.state;
 }
 
 void QueuePair::FailBoth() noexcept {
   const std::lock_guard hold(modify_lock_);
   if (!HasFailed()) return;
-  receives_.Fail();
-  sends_.Fail();
+  if (receives_.has_value()) receives_->Fail();
+  if (sends_.has_value()) sends_->Fail();
 }
 
 void QueuePair::Query(ibv_qp_attr& attr, ibv_qp_init_attr& init) {
@@ -159,11 +167,11 @@ void QueuePair::Query(ibv_qp_attr& attr, ibv_qp_init_attr& init) {
   attr.cap = cap_;
   attr.port_num = attr.qp_state == IBV_QPS_RESET ? 0 : kPortNumber;
   init = {};
-  init.qp_context = qp_context;
-  init.send_cq = send_cq;
-  init.recv_cq = recv_cq;
+  init.qp_context = qp_base.qp_context;
+  init.send_cq = qp_base.send_cq;
+  init.recv_cq = qp_base.recv_cq;
   init.cap = cap_;
-  init.qp_type = qp_type;
+  init.qp_type = qp_base.qp_type;
   init.sq_sig_all = signal_all_ ? 1 : 0;
 }
 

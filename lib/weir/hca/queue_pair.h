@@ -1,11 +1,13 @@
-// Raw packet queue pairs: the state machine, and the two queues that it moves.
+// Raw packet queue pairs: the state machine, and the queues that it moves.
 
 #ifndef WEIR_HCA_QUEUE_PAIR_H_
 #define WEIR_HCA_QUEUE_PAIR_H_
 
 #include <infiniband/verbs.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <optional>
 
 #include "weir/base/spin_lock.h"
 #include "weir/hca/completion_queue.h"
@@ -21,7 +23,7 @@ namespace weir::hca {
 // beyond the limits of the device.
 int RoundCapabilities(ibv_qp_cap& cap);
 
-class QueuePair : public PublicObject<ibv_qp> {
+class QueuePair : public PublicObject<ibv_qp_ex> {
  public:
   struct Options {
     ibv_pd* pd;
@@ -33,6 +35,11 @@ class QueuePair : public PublicObject<ibv_qp> {
     bool signal_all;
     uint32_t number;
   };
+
+  // The queue pair around its public part.
+  static QueuePair& Of(ibv_qp* qp) noexcept {
+    return *static_cast<QueuePair*>(reinterpret_cast<ibv_qp_ex*>(qp));
+  }
 
   // In RESET, known to `port` and to its completion queues.
   QueuePair(const Options& options, Port& port, MrTable& regions,
@@ -50,46 +57,65 @@ class QueuePair : public PublicObject<ibv_qp> {
   // ibv_query_qp. Any thread.
   void Query(ibv_qp_attr& attr, ibv_qp_init_attr& init);
 
-  // ibv_post_send, ibv_post_recv. Any thread.
+  // ibv_post_send, ibv_post_recv; EINVAL if it has no such half. Any thread.
   int PostSend(ibv_send_wr* wr, ibv_send_wr** bad) noexcept {
+    if (!sends_.has_value()) [[unlikely]] {
+      *bad = wr;
+      return EINVAL;
+    }
     SendQueue::Fate fate;
-    const int error = sends_.Post(wr, bad, fate);
+    const int error = sends_->Post(wr, bad, fate);
     if (fate == SendQueue::Fate::kFailed) [[unlikely]] {
       FailBoth();
     }
     return error;
   }
   int PostReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
-    return receives_.Post(wr, bad);
+    if (!receives_.has_value()) [[unlikely]] {
+      *bad = wr;
+      return EINVAL;
+    }
+    return receives_->Post(wr, bad);
   }
 
   // Sends what the medium had no room for. Any thread.
   void RetrySends() noexcept {
-    if (sends_.Retry() == SendQueue::Fate::kFailed) FailBoth();
+    if (sends_.has_value() && sends_->Retry() == SendQueue::Fate::kFailed) {
+      FailBoth();
+    }
   }
 
   // One half has failed by itself: the other follows, unless a reset was
   // faster. Any thread.
   void FailBoth() noexcept;
 
-  SendQueue& sends() noexcept { return sends_; }
-  ReceiveQueue& receives() noexcept { return receives_; }
-  CompletionQueue& receive_cq() noexcept {
-    return *static_cast<CompletionQueue*>(recv_cq);
+  // The queue that all its frames go to, null if there is not just one.
+  ReceiveQueue* receives() noexcept {
+    return receives_.has_value() ? &*receives_ : nullptr;
+  }
+  // The queue that `frame` goes to, null if there is none. Under the receive
+  // lock of the port.
+  ReceiveQueue* QueueFor(const RxFrame& /*frame*/) noexcept {
+    return receives();
   }
 
  private:
-  bool HasFailed() noexcept { return receives_.failed() || sends_.failed(); }
+  bool HasFailed() noexcept {
+    return (receives_.has_value() && receives_->failed()) ||
+           (sends_.has_value() && sends_->failed());
+  }
   ibv_qp_state StateNow();
+  void MoveQueues(ibv_qp_state to);
 
   Port& port_;
-  ReceiveQueue receives_;
-  SendQueue sends_;
+  // Absent where the capabilities say 0 work requests.
+  std::optional<ReceiveQueue> receives_;
+  std::optional<SendQueue> sends_;
   // Set-up only below.
   AsyncEvents& events_;
   ibv_qp_cap cap_;
   bool signal_all_;
-  // Serialises Modify and FailBoth and guards `state`.
+  // Serialises Modify and FailBoth and guards qp_base.state.
   SpinLock modify_lock_;
 };
 

@@ -9,17 +9,23 @@
 
 namespace weir::hca {
 
-ReceiveQueue::ReceiveQueue(QueuePair& owner, CompletionQueue& cq,
-                           const Options& options, MrTable& regions,
-                           const ibv_pd* pd)
-    : mask_(std::bit_ceil(options.depth) - 1),
+ReceiveQueue::ReceiveQueue(CompletionQueue& cq, const Options& options,
+                           MrTable& regions, const ibv_pd* pd)
+    : WorkQueue(options.number),
+      mask_(std::bit_ceil(options.depth) - 1),
       regions_(regions, pd, MrCache::Access::kWrite),
       slots_(mask_ + size_t{1}),
       depth_(options.depth),
       max_sge_(options.max_sge),
       more_sges_(slots_.size() * (std::max(max_sge_, 1u) - 1)),
-      owner_(owner),
-      cq_(cq) {}
+      cq_(cq) {
+  cq_.AddReceiver();
+}
+
+ReceiveQueue::~ReceiveQueue() {
+  const std::lock_guard hold(cq_.lock());
+  cq_.RemoveReceiver();
+}
 
 int ReceiveQueue::Post(ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
   int error = 0;
@@ -27,7 +33,7 @@ int ReceiveQueue::Post(ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
   {
     const std::lock_guard hold(lock_);
     if (state_ == WorkState::kRefuses) error = EINVAL;
-    const uint32_t end = static_cast<uint32_t>(retired_.value()) + depth_;
+    const uint32_t end = retired() + depth_;
     uint32_t posted = posted_;
     for (; error == 0 && wr != nullptr; wr = wr->next) {
       if (wr->num_sge < 0 || static_cast<uint32_t>(wr->num_sge) > max_sge_) {
@@ -124,13 +130,14 @@ void ReceiveQueue::Fail() noexcept {
 
 void ReceiveQueue::FailLocked() noexcept {
   state_ = WorkState::kFlushes;
-  for (; filled_ != posted_; ++filled_) {
-    cq_.Push({.wr_id = slots_[filled_ & mask_].wr_id,
-              .qp = &owner_,
+  while (filled_ != posted_) {
+    const uint64_t wr_id = slots_[filled_++ & mask_].wr_id;
+    cq_.Push({.wr_id = wr_id,
+              .queue = this,
               .status = IBV_WC_WR_FLUSH_ERR,
               .opcode = IBV_WC_RECV,
               .byte_len = 0,
-              .done = 1});
+              .done = filled_});
   }
 }
 
@@ -142,9 +149,9 @@ void ReceiveQueue::Enter(WorkState state) noexcept {
     return;
   }
   if (state == WorkState::kRefuses) {
-    cq_.Forget(&owner_);
+    cq_.Forget(this);
     posted_ = filled_ = 0;
-    retired_.Set(0);
+    Retire(0);
   }
   state_ = state;
 }

@@ -1,4 +1,5 @@
-// The receive half of a queue pair: posted buffers, filled in order.
+// Receive queues, one half of a queue pair or behind a work queue: posted
+// buffers, filled in order.
 
 #ifndef WEIR_HCA_RECEIVE_QUEUE_H_
 #define WEIR_HCA_RECEIVE_QUEUE_H_
@@ -10,34 +11,33 @@
 #include <span>
 #include <vector>
 
-#include "weir/base/counter.h"
 #include "weir/base/spin_lock.h"
 #include "weir/hca/backend/backend.h"
 #include "weir/hca/frame_copy.h"
 #include "weir/hca/memory_region.h"
+#include "weir/hca/work_queue.h"
 #include "weir/hca/work_state.h"
 
 namespace weir::hca {
 
 class CompletionQueue;
-class QueuePair;
 
-class ReceiveQueue {
+class ReceiveQueue : public WorkQueue {
  public:
   struct Options {
+    uint32_t number;
     uint32_t depth;
     uint32_t max_sge;
   };
 
-  ReceiveQueue(QueuePair& owner, CompletionQueue& cq, const Options& options,
-               MrTable& regions, const ibv_pd* pd);
+  // Known to `cq` as long as it lives.
+  ReceiveQueue(CompletionQueue& cq, const Options& options, MrTable& regions,
+               const ibv_pd* pd);
+  ~ReceiveQueue();
 
   // ibv_post_recv: 0, EINVAL (state, SGE count) or ENOMEM (no slot is free: one
   // becomes free when its completion is polled). Any thread.
   int Post(ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept;
-
-  // Gives `count` slots back. Under the lock of the completion queue.
-  void Retire(uint32_t count) noexcept { retired_.Add(count); }
 
   // Fails the queue from outside: everything posted is flushed. Any thread.
   void Fail() noexcept;
@@ -48,10 +48,13 @@ class ReceiveQueue {
   bool failed() noexcept;
 
   // The rest is for the port, which holds lock(), and before that its receive
-  // lock; FailLocked and Complete also want the lock of the completion queue.
+  // lock; what completes also wants the lock of the completion queue.
   SpinLock& lock() noexcept { return lock_; }
+  CompletionQueue& cq() noexcept { return cq_; }
   bool works() const noexcept { return state_ == WorkState::kWorks; }
   uint32_t waiting() const noexcept { return posted_ - filled_; }
+  // Free-running, like what was posted.
+  uint32_t filled() const noexcept { return filled_; }
   void RefreshRegions() noexcept { regions_.Refresh(); }
 
   // Copies frames from the front into the waiting buffers, of which there are
@@ -91,10 +94,9 @@ class ReceiveQueue {
 
   SpinLock lock_;
   WorkState state_ = WorkState::kRefuses;
-  // Free-running: posted, filled with a frame, completion polled.
+  // Free-running: posted, filled with a frame.
   uint32_t posted_ = 0;
   uint32_t filled_ = 0;
-  Counter retired_;
   uint32_t mask_;
   MrCache regions_;
   std::vector<Slot> slots_;
@@ -103,7 +105,6 @@ class ReceiveQueue {
   uint32_t max_sge_;
   // The second and further SGEs of each slot, max_sge - 1 of them.
   std::vector<ibv_sge> more_sges_;
-  QueuePair& owner_;
   CompletionQueue& cq_;
 };
 

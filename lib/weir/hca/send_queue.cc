@@ -8,7 +8,6 @@
 
 #include "weir/hca/completion_queue.h"
 #include "weir/hca/port.h"
-#include "weir/hca/queue_pair.h"
 #include "weir/hca/raw_enum.h"
 
 namespace weir::hca {
@@ -27,14 +26,14 @@ uint64_t TotalBytes(const ibv_send_wr& wr) {
 
 }  // namespace
 
-SendQueue::SendQueue(QueuePair& owner, CompletionQueue& cq, Port& port,
-                     const Options& options, MrTable& regions, const ibv_pd* pd)
-    : signal_all_(options.signal_all),
+SendQueue::SendQueue(CompletionQueue& cq, Port& port, const Options& options,
+                     MrTable& regions, const ibv_pd* pd)
+    : WorkQueue(options.number),
+      signal_all_(options.signal_all),
       depth_(options.depth),
       max_sge_(options.max_sge),
       max_inline_bytes_(options.max_inline_bytes),
       regions_(regions, pd, MrCache::Access::kRead),
-      owner_(owner),
       cq_(cq),
       port_(port),
       mask_(std::bit_ceil(options.depth) - 1),
@@ -183,7 +182,7 @@ void SendQueue::Complete(size_t taken) noexcept {
   for (const SendBurst::Signal& signal : signals) {
     if (signal.position >= taken) break;
     cq_.Push({.wr_id = signal.wr_id,
-              .qp = &owner_,
+              .queue = this,
               .status = IBV_WC_SUCCESS,
               .opcode = IBV_WC_SEND,
               .byte_len = 0,
@@ -197,7 +196,7 @@ void SendQueue::FailAt(uint64_t wr_id) noexcept {
   ++sent_;
   const std::lock_guard hold(cq_.lock());
   cq_.Push({.wr_id = wr_id,
-            .qp = &owner_,
+            .queue = this,
             .status = IBV_WC_LOC_PROT_ERR,
             .opcode = IBV_WC_SEND,
             .byte_len = 0,
@@ -269,7 +268,7 @@ void SendQueue::Flush() noexcept {
   const std::lock_guard hold(cq_.lock());
   for (; sent_ != posted_; ++sent_) {
     cq_.Push({.wr_id = slots_[sent_ & mask_].wr_id,
-              .qp = &owner_,
+              .queue = this,
               .status = IBV_WC_WR_FLUSH_ERR,
               .opcode = IBV_WC_SEND,
               .byte_len = 0,
@@ -299,9 +298,9 @@ uint32_t SendQueue::Enter(WorkState state) noexcept {
   if (state == WorkState::kFlushes) Flush();
   if (state == WorkState::kRefuses) {
     const std::lock_guard hold_cq(cq_.lock());
-    cq_.Forget(&owner_);
+    cq_.Forget(this);
     posted_ = sent_ = 0;
-    retired_.Set(0);
+    Retire(0);
   }
   NoteBacklog();
   return state == WorkState::kRefuses ? unsent : 0;

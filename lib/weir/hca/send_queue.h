@@ -12,21 +12,21 @@
 #include <span>
 #include <vector>
 
-#include "weir/base/counter.h"
 #include "weir/base/spin_lock.h"
 #include "weir/hca/memory_region.h"
 #include "weir/hca/send_burst.h"
+#include "weir/hca/work_queue.h"
 #include "weir/hca/work_state.h"
 
 namespace weir::hca {
 
 class CompletionQueue;
 class Port;
-class QueuePair;
 
-class SendQueue {
+class SendQueue : public WorkQueue {
  public:
   struct Options {
+    uint32_t number;
     uint32_t depth;
     uint32_t max_sge;
     uint32_t max_inline_bytes;
@@ -36,8 +36,8 @@ class SendQueue {
   // the queue pair.
   enum class Fate : bool { kUnchanged, kFailed };
 
-  SendQueue(QueuePair& owner, CompletionQueue& cq, Port& port,
-            const Options& options, MrTable& regions, const ibv_pd* pd);
+  SendQueue(CompletionQueue& cq, Port& port, const Options& options,
+            MrTable& regions, const ibv_pd* pd);
 
   // ibv_post_send: 0, EINVAL (state, opcode, flags, SGE count, inline size,
   // empty frame) or ENOMEM (no slot is free: a polled completion frees its own
@@ -46,10 +46,6 @@ class SendQueue {
 
   // Offers the medium again what it had no room for. Any thread.
   Fate Retry() noexcept;
-
-  // The first `done` requests ever posted are complete and polled. Under the
-  // lock of the completion queue.
-  void Retire(uint32_t done) noexcept { retired_.Set(done); }
 
   // Fails the queue from outside: everything unsent is flushed. Any thread.
   void Fail() noexcept;
@@ -71,9 +67,7 @@ class SendQueue {
   bool IsSignaled(unsigned flags) const noexcept {
     return signal_all_ || (flags & IBV_SEND_SIGNALED) != 0;
   }
-  uint32_t Room() const noexcept {
-    return depth_ - (posted_ - static_cast<uint32_t>(retired_.value()));
-  }
+  uint32_t Room() const noexcept { return depth_ - (posted_ - retired()); }
   ibv_send_wr* GatherPlain(ibv_send_wr* wr, size_t limit) noexcept;
   bool Gather(std::span<const ibv_sge> sges, bool is_inline) noexcept;
   int SendNow(ibv_send_wr*& wr) noexcept;
@@ -88,15 +82,13 @@ class SendQueue {
   WorkState state_ = WorkState::kRefuses;
   bool signal_all_;
   bool has_backlog_ = false;
-  // Free-running: posted, given to the medium (or failed), completion polled.
+  // Free-running: posted, given to the medium (or failed).
   uint32_t posted_ = 0;
   uint32_t sent_ = 0;
-  Counter retired_;
   uint32_t depth_;
   uint32_t max_sge_;
   uint32_t max_inline_bytes_;
   MrCache regions_;
-  QueuePair& owner_;
   CompletionQueue& cq_;
   Port& port_;
   SendBurst burst_;

@@ -182,7 +182,7 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   static constinit RealFunction<int(ibv_qp*, ibv_qp_attr*, int)> real{
       "ibv_modify_qp", "IBVERBS_1.1"};
   if (OwnContext(qp->context) == nullptr) return real(qp, attr, mask);
-  return static_cast<weir::hca::QueuePair*>(qp)->Modify(*attr, mask);
+  return weir::hca::QueuePair::Of(qp).Modify(*attr, mask);
 }
 
 int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask,
@@ -191,7 +191,7 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask,
                                     ibv_qp_init_attr*)>
       real{"ibv_query_qp", "IBVERBS_1.1"};
   if (OwnContext(qp->context) == nullptr) return real(qp, attr, mask, init);
-  static_cast<weir::hca::QueuePair*>(qp)->Query(*attr, *init);
+  weir::hca::QueuePair::Of(qp).Query(*attr, *init);
   return 0;
 }
 
