@@ -131,12 +131,93 @@ _FLOW_SPEC = {
 }
 
 
-def main():
-    folder = os.path.join(_HERE, 'corpus', 'flow_spec')
+def _pcap(order, magic, records, link=1):
+    head = struct.pack(order + 'IHHiIII', magic, 2, 4, 0, 0, 262144, link)
+    return head + b''.join(
+        struct.pack(order + 'IIII', second, part, len(frame), wire) + frame
+        for second, part, frame, wire in records)
+
+
+def _block(order, kind, body):
+    body += bytes(-len(body) % 4)
+    size = struct.pack(order + 'I', len(body) + 12)
+    return struct.pack(order + 'I', kind) + size + body + size
+
+
+def _section(order):
+    return _block(order, 0x0a0d0d0a,
+                  struct.pack(order + 'IHHq', 0x1a2b3c4d, 1, 0, -1))
+
+
+def _interface(order, link=1, options=b''):
+    return _block(order, 1, struct.pack(order + 'HHI', link, 0, 0) + options)
+
+
+def _option(order, code, value):
+    return struct.pack(order + 'HH', code, len(value)) + value + \
+        bytes(-len(value) % 4)
+
+
+def _enhanced(order, ticks, frame, interface=0):
+    return _block(order, 6, struct.pack(
+        order + 'IIIII', interface, ticks >> 32, ticks & 0xffffffff,
+        len(frame), len(frame)) + frame)
+
+
+_SHORT = _frame(_MAC_A, 0x0800, _udp4(2000))
+_RECORDS = [(1, 2, _SHORT, len(_SHORT)), (3, 4, _SHORT[:20], len(_SHORT)),
+            (5, 6, b'', 60)]
+_NANO, _MICRO = 0xa1b23c4d, 0xa1b2c3d4
+
+_CAPTURE_FILE = {
+    'pcap_ns': _pcap('<', _NANO, _RECORDS),
+    'pcap_us_big_endian': _pcap('>', _MICRO, _RECORDS),
+    'pcap_cooked': _pcap('<', _MICRO, _RECORDS, link=113),
+    'pcap_cut_in_head': _pcap('<', _MICRO, _RECORDS)[:30],
+    'pcap_cut_in_frame': _pcap('<', _MICRO, _RECORDS[:1])[:-3],
+    'pcap_huge_record': _pcap('<', _MICRO, [])
+    + struct.pack('<IIII', 0, 0, 0xfffffff0, 0xfffffff0),
+    'pcapng': _section('<') + _interface('<') + _enhanced('<', 10**6, _SHORT),
+    'pcapng_big_endian': _section('>') + _interface('>')
+    + _enhanced('>', 10**6, _SHORT),
+    'pcapng_resolutions': _section('<')
+    + _interface('<', options=_option('<', 9, b'\x09')
+                 + _option('<', 14, struct.pack('<q', 1000)) + bytes(4))
+    + _interface('<', options=_option('<', 9, b'\x94') + bytes(4))
+    + _enhanced('<', 7, _SHORT) + _enhanced('<', 1 << 40, _SHORT, 1),
+    'pcapng_two_sections': _section('<') + _interface('<')
+    + _enhanced('<', 1, _SHORT) + _section('>') + _interface('>')
+    + _enhanced('>', 2, _SHORT),
+    'pcapng_simple': _section('<') + _interface('<')
+    + _block('<', 3, struct.pack('<I', len(_SHORT)) + _SHORT),
+    'pcapng_obsolete': _section('<') + _interface('<')
+    + _block('<', 2, struct.pack('<HHIIII', 0, 0, 0, 9, len(_SHORT),
+                                 len(_SHORT)) + _SHORT),
+    'pcapng_foreign_interface': _section('<') + _interface('<', link=113)
+    + _interface('<') + _enhanced('<', 1, _SHORT)
+    + _enhanced('<', 2, _SHORT, 1),
+    'pcapng_unknown_interface': _section('<') + _enhanced('<', 1, _SHORT),
+    'pcapng_unknown_block': _section('<') + _block('<', 0xbad, b'abc')
+    + _interface('<') + _enhanced('<', 1, _SHORT),
+    'pcapng_size_zero': _section('<') + struct.pack('<II', 6, 0),
+    'pcapng_sizes_differ': _section('<') + _interface('<')[:-4]
+    + struct.pack('<I', 8),
+    'empty': b'',
+}
+
+
+def _write(target, inputs):
+    folder = os.path.join(_HERE, 'corpus', target)
     os.makedirs(folder, exist_ok=True)
-    for name, steps in _FLOW_SPEC.items():
+    for name, content in inputs.items():
         with open(os.path.join(folder, name), 'wb') as file:
-            file.write(b''.join(steps))
+            file.write(content)
+
+
+def main():
+    _write('flow_spec',
+           {name: b''.join(steps) for name, steps in _FLOW_SPEC.items()})
+    _write('capture_file', _CAPTURE_FILE)
 
 
 if __name__ == '__main__':
