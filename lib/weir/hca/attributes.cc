@@ -72,6 +72,7 @@ void QueryDevice(Context& context, ibv_device_attr& attr) {
   attr.max_mcast_qp_attach = kMaxMcastQps;
   attr.max_total_mcast_qp_attach = kMaxMcastGroups;
   attr.max_pkeys = 1;
+  attr.device_cap_flags = IBV_DEVICE_RAW_IP_CSUM;
   attr.phys_port_cnt = 1;
 }
 
@@ -80,6 +81,7 @@ int QueryDeviceEx(Context& context, ibv_device_attr_ex* attr, size_t bytes) {
   ibv_device_attr_ex full{};
   QueryDevice(context, full.orig_attr);
   full.phys_port_cnt_ex = 1;
+  full.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM;
   Give(full, attr, bytes);
   return 0;
 }

@@ -15,6 +15,9 @@ inline constexpr uint32_t kMaxQpWr = 32768;
 // takes 33.
 inline constexpr uint32_t kMaxSge = 64;
 inline constexpr uint32_t kMaxInlineBytes = 512;
+// Of TSO requests: the payload, as the mlx5 driver has it, and the header.
+inline constexpr uint32_t kMaxTsoBytes = 1u << 18;
+inline constexpr uint32_t kMaxTsoHeaderBytes = 256;
 inline constexpr uint32_t kMaxCq = 4096;
 inline constexpr uint32_t kMaxCqe = 1u << 20;
 inline constexpr uint32_t kMaxMr = 65536;

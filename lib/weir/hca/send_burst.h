@@ -8,10 +8,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "weir/hca/backend/backend.h"
 #include "weir/hca/limits.h"
+#include "weir/hca/packet_checksums.h"
+#include "weir/hca/tso.h"
 
 namespace weir::hca {
 
@@ -30,10 +33,10 @@ class SendBurst {
     signal_count_ = 0;
   }
 
-  // Room for one more frame of any size.
+  // Room for one more frame of any size and kind.
   bool HasRoom() const noexcept {
     return frame_count_ < kBurstFrames &&
-           segment_count_ + kMaxSge <= segments_.size();
+           segment_count_ + kMaxSge + 1 <= segments_.size();
   }
 
   // A frame is begun, gets its segments and is ended; what was begun and not
@@ -48,6 +51,17 @@ class SendBurst {
                                            segment_count_ - first_segment_),
         .length_bytes = length_bytes};
   }
+  // Does the same for a frame that BeginChecksummed began and has all of its
+  // checksums filled in. Its segments are not written to: what changes is
+  // copied.
+  void BeginChecksummed() noexcept {
+    // For the copy.
+    first_segment_ = ++segment_count_;
+  }
+  void EndChecksummed(uint32_t length_bytes) noexcept;
+  // Adds the next segment of a TSO request.
+  void AddTso(TsoCutter& cutter) noexcept;
+
   // Wants a completion for the frame that was ended last.
   void AddSignal(uint64_t wr_id) noexcept {
     AddSignal(frame_count_ - 1, wr_id);
@@ -94,6 +108,15 @@ class SendBurst {
   }
 
  private:
+  static constexpr size_t kHeaderBytes = kMaxChecksummedHeaderBytes;
+  static_assert(kMaxTsoHeaderBytes <= kHeaderBytes);
+
+  // For a header of the next frame.
+  std::span<std::byte, kHeaderBytes> HeaderRoom() noexcept {
+    return std::span<std::byte, kHeaderBytes>(
+        headers_.get() + frame_count_ * kHeaderBytes, kHeaderBytes);
+  }
+
   size_t frame_count_ = 0;
   size_t segment_count_ = 0;
   size_t first_segment_ = 0;
@@ -101,6 +124,9 @@ class SendBurst {
   std::array<TxFrame, kBurstFrames> frames_;
   std::array<iovec, kBurstFrames + size_t{3} * kMaxSge> segments_;
   std::array<Signal, kBurstFrames> signals_;
+  // Not touched before it is used.
+  std::unique_ptr<std::byte[]> headers_ =
+      std::make_unique_for_overwrite<std::byte[]>(kBurstFrames * kHeaderBytes);
 };
 
 }  // namespace weir::hca

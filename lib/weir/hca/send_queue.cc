@@ -9,20 +9,12 @@
 #include "weir/hca/completion_queue.h"
 #include "weir/hca/port.h"
 #include "weir/hca/raw_enum.h"
+#include "weir/hca/sge.h"
 
 namespace weir::hca {
 namespace {
 
-// Not const, as iovec wants it; nothing is written there.
-std::byte* AddressOf(const ibv_sge& sge) {
-  return std::bit_cast<std::byte*>(static_cast<uintptr_t>(sge.addr));
-}
-
-uint64_t TotalBytes(const ibv_send_wr& wr) {
-  uint64_t bytes = 0;
-  for (int i = 0; i < wr.num_sge; ++i) bytes += wr.sg_list[i].length;
-  return bytes;
-}
+bool IsTso(const ibv_send_wr& wr) { return RawEnum(wr.opcode) == IBV_WR_TSO; }
 
 }  // namespace
 
@@ -33,13 +25,15 @@ SendQueue::SendQueue(CompletionQueue& cq, Port& port, const Options& options,
       depth_(options.depth),
       max_sge_(options.max_sge),
       max_inline_bytes_(options.max_inline_bytes),
+      max_tso_header_bytes_(options.max_tso_header_bytes),
       regions_(regions, pd, MrCache::Access::kRead),
       cq_(cq),
       port_(port),
       mask_(std::bit_ceil(options.depth) - 1),
       slots_(mask_ + size_t{1}),
       sges_(slots_.size() * max_sge_),
-      inline_data_(slots_.size() * max_inline_bytes_) {}
+      inline_data_(slots_.size() * max_inline_bytes_),
+      tso_headers_(slots_.size() * max_tso_header_bytes_) {}
 
 int SendQueue::Post(ibv_send_wr* wr, ibv_send_wr** bad, Fate& fate) noexcept {
   fate = Fate::kUnchanged;
@@ -60,15 +54,15 @@ int SendQueue::Post(ibv_send_wr* wr, ibv_send_wr** bad, Fate& fate) noexcept {
 }
 
 inline int SendQueue::Check(const ibv_send_wr& wr) const noexcept {
-  if (RawEnum(wr.opcode) != IBV_WR_SEND ||
-      (wr.send_flags & IBV_SEND_IP_CSUM) != 0 || wr.num_sge < 1 ||
-      static_cast<uint32_t>(wr.num_sge) > max_sge_) {
+  if (wr.num_sge < 1 || static_cast<uint32_t>(wr.num_sge) > max_sge_) {
     return EINVAL;
   }
-  const uint64_t bytes = TotalBytes(wr);
+  const uint64_t bytes =
+      TotalBytes({wr.sg_list, static_cast<size_t>(wr.num_sge)});
   const bool is_inline = (wr.send_flags & IBV_SEND_INLINE) != 0;
-  if (bytes == 0 || bytes > kMaxFrameBytes ||
-      (is_inline && bytes > max_inline_bytes_)) {
+  if (bytes == 0 || (is_inline && bytes > max_inline_bytes_)) return EINVAL;
+  if (IsTso(wr)) return CheckTso(wr, bytes);
+  if (RawEnum(wr.opcode) != IBV_WR_SEND || bytes > kMaxFrameBytes) {
     return EINVAL;
   }
   return 0;
@@ -103,8 +97,14 @@ inline ibv_send_wr* SendQueue::GatherPlain(ibv_send_wr* wr,
 
 // Appends a frame to the burst; false if an SGE is outside of its region.
 inline bool SendQueue::Gather(std::span<const ibv_sge> sges,
-                              bool is_inline) noexcept {
-  burst_.Begin();
+                              unsigned flags) noexcept {
+  const bool is_inline = (flags & IBV_SEND_INLINE) != 0;
+  const bool is_checksummed = (flags & IBV_SEND_IP_CSUM) != 0;
+  if (is_checksummed) {
+    burst_.BeginChecksummed();
+  } else {
+    burst_.Begin();
+  }
   uint32_t bytes = 0;
   for (const ibv_sge& sge : sges) {
     // Its address and key may be anything.
@@ -116,7 +116,11 @@ inline bool SendQueue::Gather(std::span<const ibv_sge> sges,
     burst_.AddSegment(data, sge.length);
     bytes += sge.length;
   }
-  burst_.End(bytes);
+  if (is_checksummed) {
+    burst_.EndChecksummed(bytes);
+  } else {
+    burst_.End(bytes);
+  }
   return true;
 }
 
@@ -125,9 +129,16 @@ inline bool SendQueue::Gather(std::span<const ibv_sge> sges,
 // medium is full or the queue has failed.
 int SendQueue::SendNow(ibv_send_wr*& wr) noexcept {
   while (wr != nullptr) {
-    burst_.Clear();
     ibv_send_wr* const first = wr;
     int error = 0;
+    if (IsTso(*wr)) [[unlikely]] {
+      error = SendTsoNow(wr);
+      if (error != 0 || wr == first || state_ != WorkState::kWorks) {
+        return error;
+      }
+      continue;
+    }
+    burst_.Clear();
     bool faulty = false;
     size_t taken = 0;
     const uint32_t room = Room();
@@ -137,7 +148,7 @@ int SendQueue::SendNow(ibv_send_wr*& wr) noexcept {
       const std::lock_guard hold(port_.send_lock());
       regions_.Refresh();
       wr = GatherPlain(wr, plain);
-      for (; wr != nullptr && burst_.HasRoom(); wr = wr->next) {
+      for (; wr != nullptr && !IsTso(*wr) && burst_.HasRoom(); wr = wr->next) {
         error = Check(*wr);
         if (error == 0 && burst_.frames().size() == room) error = ENOMEM;
         if (error != 0) [[unlikely]] {
@@ -145,8 +156,7 @@ int SendQueue::SendNow(ibv_send_wr*& wr) noexcept {
         }
         const std::span<const ibv_sge> sges(wr->sg_list,
                                             static_cast<size_t>(wr->num_sge));
-        if (!Gather(sges, (wr->send_flags & IBV_SEND_INLINE) != 0))
-            [[unlikely]] {
+        if (!Gather(sges, wr->send_flags)) [[unlikely]] {
           faulty = true;
           break;
         }
@@ -193,6 +203,7 @@ void SendQueue::Complete(size_t taken) noexcept {
 // The oldest unsent request has an SGE outside of its region.
 void SendQueue::FailAt(uint64_t wr_id) noexcept {
   state_ = WorkState::kFlushes;
+  tso_done_ = {};
   ++sent_;
   const std::lock_guard hold(cq_.lock());
   cq_.Push({.wr_id = wr_id,
@@ -212,8 +223,12 @@ int SendQueue::Store(ibv_send_wr*& wr) noexcept {
     --room;
     const size_t place = posted_++ & mask_;
     const auto num_sge = static_cast<uint32_t>(wr->num_sge);
-    slots_[place] = {
-        .wr_id = wr->wr_id, .flags = wr->send_flags, .num_sge = num_sge};
+    slots_[place] = {.wr_id = wr->wr_id,
+                     .flags = wr->send_flags,
+                     .num_sge = num_sge,
+                     .mss = 0,
+                     .tso_header_bytes = 0};
+    if (IsTso(*wr)) StoreTso(*wr, place);
     ibv_sge* const sges = sges_.data() + place * max_sge_;
     std::copy_n(wr->sg_list, num_sge, sges);
     if ((wr->send_flags & IBV_SEND_INLINE) == 0) continue;
@@ -230,6 +245,10 @@ int SendQueue::Store(ibv_send_wr*& wr) noexcept {
 
 void SendQueue::SendStored() noexcept {
   while (state_ == WorkState::kWorks && sent_ != posted_) {
+    if (slots_[sent_ & mask_].tso_header_bytes > 0) {
+      if (!SendStoredTso()) return;
+      continue;
+    }
     burst_.Clear();
     bool faulty = false;
     size_t taken = 0;
@@ -239,9 +258,10 @@ void SendQueue::SendStored() noexcept {
       for (uint32_t i = sent_; i != posted_ && burst_.HasRoom(); ++i) {
         const size_t place = i & mask_;
         const Slot& slot = slots_[place];
+        if (slot.tso_header_bytes > 0) break;
         const std::span<const ibv_sge> sges(sges_.data() + place * max_sge_,
                                             slot.num_sge);
-        faulty = !Gather(sges, (slot.flags & IBV_SEND_INLINE) != 0);
+        faulty = !Gather(sges, slot.flags);
         if (faulty) break;
         if (IsSignaled(slot.flags)) burst_.AddSignal(slot.wr_id);
       }
@@ -264,6 +284,7 @@ SendQueue::Fate SendQueue::Retry() noexcept {
 }
 
 void SendQueue::Flush() noexcept {
+  tso_done_ = {};
   if (sent_ == posted_) return;
   const std::lock_guard hold(cq_.lock());
   for (; sent_ != posted_; ++sent_) {
@@ -294,12 +315,13 @@ void SendQueue::Fail() noexcept {
 uint32_t SendQueue::Enter(WorkState state) noexcept {
   const std::lock_guard hold(lock_);
   state_ = state;
-  const uint32_t unsent = posted_ - sent_;
+  const uint32_t unsent = UnsentFrames();
   if (state == WorkState::kFlushes) Flush();
   if (state == WorkState::kRefuses) {
     const std::lock_guard hold_cq(cq_.lock());
     cq_.Forget(this);
     posted_ = sent_ = 0;
+    tso_done_ = {};
     Retire(0);
   }
   NoteBacklog();

@@ -15,6 +15,7 @@
 #include "weir/base/spin_lock.h"
 #include "weir/hca/memory_region.h"
 #include "weir/hca/send_burst.h"
+#include "weir/hca/tso.h"
 #include "weir/hca/work_queue.h"
 #include "weir/hca/work_state.h"
 
@@ -30,6 +31,8 @@ class SendQueue : public WorkQueue {
     uint32_t depth;
     uint32_t max_sge;
     uint32_t max_inline_bytes;
+    // 0: no TSO.
+    uint32_t max_tso_header_bytes = 0;
     bool signal_all;
   };
   // Whether the queue failed in a call, so that the caller fails the rest of
@@ -39,9 +42,9 @@ class SendQueue : public WorkQueue {
   SendQueue(CompletionQueue& cq, Port& port, const Options& options,
             MrTable& regions, const ibv_pd* pd);
 
-  // ibv_post_send: 0, EINVAL (state, opcode, flags, SGE count, inline size,
-  // empty frame) or ENOMEM (no slot is free: a polled completion frees its own
-  // and all before it). Any thread.
+  // ibv_post_send: 0, EINVAL (state, opcode, SGE count, inline size, empty
+  // frame, what TsoCutter refuses) or ENOMEM (no slot is free: a polled
+  // completion frees its own and all before it). Any thread.
   int Post(ibv_send_wr* wr, ibv_send_wr** bad, Fate& fate) noexcept;
 
   // Offers the medium again what it had no room for. Any thread.
@@ -61,18 +64,37 @@ class SendQueue : public WorkQueue {
     uint64_t wr_id;
     unsigned flags;
     uint32_t num_sge;
+    // Of TSO only, else 0.
+    uint32_t mss;
+    uint32_t tso_header_bytes;
   };
+  // A TSO request, posted or stored.
+  struct Tso {
+    TsoHeader header;
+    std::span<const ibv_sge> sges;
+    uint64_t wr_id;
+    unsigned flags;
+  };
+  enum class TsoOutcome : uint8_t { kSent, kFull, kFaulty };
 
   int Check(const ibv_send_wr& wr) const noexcept;
+  int CheckTso(const ibv_send_wr& wr, uint64_t bytes) const noexcept;
   bool IsSignaled(unsigned flags) const noexcept {
     return signal_all_ || (flags & IBV_SEND_SIGNALED) != 0;
   }
   uint32_t Room() const noexcept { return depth_ - (posted_ - retired()); }
   ibv_send_wr* GatherPlain(ibv_send_wr* wr, size_t limit) noexcept;
-  bool Gather(std::span<const ibv_sge> sges, bool is_inline) noexcept;
+  bool Gather(std::span<const ibv_sge> sges, unsigned flags) noexcept;
   int SendNow(ibv_send_wr*& wr) noexcept;
+  int SendTsoNow(ibv_send_wr*& wr) noexcept;
+  TsoOutcome SendTso(const Tso& tso) noexcept;
+  bool AppendSegments(TsoCutter& cutter, const Tso& tso) noexcept;
+  void CompleteTso(const Tso& tso) noexcept;
   void SendStored() noexcept;
+  bool SendStoredTso() noexcept;
   int Store(ibv_send_wr*& wr) noexcept;
+  void StoreTso(const ibv_send_wr& wr, size_t place) noexcept;
+  uint32_t UnsentFrames() const noexcept;
   void Complete(size_t taken) noexcept;
   void FailAt(uint64_t wr_id) noexcept;
   void Flush() noexcept;
@@ -88,15 +110,19 @@ class SendQueue : public WorkQueue {
   uint32_t depth_;
   uint32_t max_sge_;
   uint32_t max_inline_bytes_;
+  uint32_t max_tso_header_bytes_;
   MrCache regions_;
   CompletionQueue& cq_;
   Port& port_;
   SendBurst burst_;
+  // Of the oldest unsent request, if that is TSO.
+  TsoProgress tso_done_;
   // What waits for room in the medium only below.
   uint32_t mask_;
   std::vector<Slot> slots_;
   std::vector<ibv_sge> sges_;
   std::vector<std::byte> inline_data_;
+  std::vector<std::byte> tso_headers_;
 };
 
 }  // namespace weir::hca

@@ -42,6 +42,9 @@ class TsoCutter {
   // Goes on at `done` in `payload`, which is all of the request's.
   void Start(std::span<const iovec> payload, const TsoProgress& done) noexcept;
 
+  size_t header_bytes() const noexcept { return headers_.size_bytes(); }
+  bool is_ipv4() const noexcept { return !headers_.packet().is_ipv6; }
+
   // True once every segment is cut.
   bool finished() const noexcept { return done_.payload_bytes == total_bytes_; }
   const TsoProgress& done() const noexcept { return done_; }
