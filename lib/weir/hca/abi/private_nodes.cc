@@ -2,7 +2,8 @@
 // to libibverbs and its tools, so its version node carries the number of the
 // provider interface, and ibv_devinfo of each version asks for its own.
 //
-// For the library that is preloaded only: version nodes need its version script.
+// For the library that is preloaded only: version nodes need its version
+// script.
 
 #include <infiniband/verbs.h>
 
@@ -13,7 +14,7 @@ int ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned index,
 
 // Named in the directives below, so it has no other caller.
 [[gnu::used]] int query_gid_type_of_node(ibv_context* context, uint8_t port,
-                                          unsigned index, unsigned* type) {
+                                         unsigned index, unsigned* type) {
   return ibv_query_gid_type(context, port, index, type);
 }
 
