@@ -65,8 +65,8 @@ TEST(DeviceTest, CanBeOpenedAfterTheListIsFreed) {
 
 TEST(DeviceTest, SaysWhatIsWrongWithAKey) {
   EXPECT_EQ(Refusal("nul:"),
-            "nul:: unknown kind \"nul\"; known kinds are null, packet, pcap, "
-            "wire");
+            "nul:: unknown kind \"nul\"; known kinds are loopback, null, "
+            "packet, pcap, tap, wire");
   EXPECT_EQ(Refusal("null:,sise=3"),
             "null:,sise=3: unknown key \"sise\"; null knows mtu, size");
   EXPECT_NE(Refusal("null").find("kind:argument"), std::string::npos);
