@@ -27,6 +27,11 @@ class DeviceListTest(unittest.TestCase):
         self.assertEqual(re.findall(r'link_layer:\s*(\S+)', output),
                          ['Ethernet', 'Ethernet'])
 
+    def test_no_two_devices_have_one_name(self):
+        output = self.list_devices('null:;null:;weir1=null:;a=null:;a=null:')
+        self.assertEqual(re.findall(r'hca_id:\s*(\S+)', output),
+                         ['weir0', 'weir2', 'weir1', 'a', 'weir4'])
+
     def test_lists_the_netdevs_that_are_up(self):
         netns.require()
         netns.run('ip', 'link', 'add', 'seen', 'type', 'veth', 'peer', 'name',

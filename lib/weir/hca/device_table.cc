@@ -1,5 +1,6 @@
 #include "weir/hca/device_table.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 
@@ -21,8 +22,7 @@ absl::StatusOr<Device*> DeviceTable::AddFromProgram(absl::string_view key) {
   if (!parsed.ok()) return parsed.status();
   if (absl::Status known = CheckBackendKey(*parsed); !known.ok()) return known;
   const std::lock_guard hold(lock_);
-  Device* device =
-      Add(key, absl::StrCat("weir", count_.load()), Device::Origin::kProgram);
+  Device* device = Add(key, FreeName({}), Device::Origin::kProgram);
   if (device == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat(
         key, ": there are ", kMaxDevices, " soft devices already"));
@@ -35,11 +35,13 @@ std::vector<Device*> DeviceTable::List() {
   if (!environment_read_) AddFromEnvironment();
   environment_read_ = true;
   std::vector<Device*> devices;
-  for (size_t i = 0; i < count_; ++i) {
-    devices.push_back(std::launder(
-        reinterpret_cast<Device*>(storage_.data() + i * sizeof(Device))));
-  }
+  for (size_t i = 0; i < count_; ++i) devices.push_back(At(i));
   return devices;
+}
+
+Device* DeviceTable::At(size_t index) noexcept {
+  return std::launder(
+      reinterpret_cast<Device*>(storage_.data() + index * sizeof(Device)));
 }
 
 Device* DeviceTable::Add(absl::string_view key, absl::string_view name,
@@ -52,6 +54,22 @@ Device* DeviceTable::Add(absl::string_view key, absl::string_view name,
   return device;
 }
 
+bool DeviceTable::IsTaken(absl::string_view name) {
+  for (size_t i = 0; i < count_; ++i) {
+    if (name == At(i)->name) return true;
+  }
+  return false;
+}
+
+std::string DeviceTable::FreeName(std::span<const NamedKey> reserved) {
+  for (size_t number = count_;; ++number) {
+    std::string name = absl::StrCat("weir", number);
+    const bool is_reserved = std::ranges::any_of(
+        reserved, [&name](const NamedKey& each) { return each.name == name; });
+    if (!is_reserved && !IsTaken(name)) return name;
+  }
+}
+
 void DeviceTable::AddFromEnvironment() {
   const char* text = std::getenv("WEIR_HCA_DEVICES");
   std::vector<NamedKey> named;
@@ -61,9 +79,10 @@ void DeviceTable::AddFromEnvironment() {
     named = DefaultDevices();
   }
   for (const NamedKey& each : named) {
-    const std::string name =
-        each.name.empty() ? absl::StrCat("weir", count_.load()) : each.name;
-    Add(each.key, name, Device::Origin::kEnvironment);
+    // A name that another device has would hide this one.
+    const bool keeps_name = !each.name.empty() && !IsTaken(each.name);
+    Add(each.key, keeps_name ? each.name : FreeName(named),
+        Device::Origin::kEnvironment);
   }
 }
 

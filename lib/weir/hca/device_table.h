@@ -10,12 +10,14 @@
 #include <atomic>
 #include <cstddef>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "weir/hca/device.h"
+#include "weir/hca/environment.h"
 
 namespace weir::hca {
 
@@ -59,6 +61,10 @@ class DeviceTable {
   Device* Add(absl::string_view key, absl::string_view name,
               Device::Origin origin);
   void AddFromEnvironment();
+  Device* At(size_t index) noexcept;
+  bool IsTaken(absl::string_view name);
+  // "weir" and a number: no device has it, nor does one of `reserved`.
+  std::string FreeName(std::span<const NamedKey> reserved);
 
   alignas(
       Device) std::array<std::byte, kMaxDevices * sizeof(Device)> storage_{};
