@@ -169,6 +169,34 @@ ibv_mr* Context::RegisterMr(ibv_pd* pd, const MrView& range, unsigned access) {
   return region;
 }
 
+int Context::ReregisterMr(ibv_mr* mr, int flags, ibv_pd* pd,
+                          const MrView& range, unsigned access) {
+  auto* region = static_cast<MemoryRegion*>(mr);
+  const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+  const bool changes_pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
+  const bool changes_access = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0;
+  if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 ||
+      (changes_pd && (pd == nullptr || pd->context != &context)) ||
+      (!changes_access && access != 0)) {
+    errno = EINVAL;
+    return IBV_REREG_MR_ERR_INPUT;
+  }
+  ibv_pd* const old_pd = mr->pd;
+  ibv_pd* const new_pd = changes_pd ? pd : old_pd;
+  ++ProtectionDomain::Of(new_pd).users;
+  errno = regions_.Reregister(
+      region, new_pd,
+      moves ? range
+            : MrView{.iova = region->iova,
+                     .length_bytes = mr->length,
+                     .address = static_cast<std::byte*>(mr->addr)},
+      changes_access ? access : region->access);
+  const bool done = errno == 0;
+  if (done) port_->Quiesce();
+  --ProtectionDomain::Of(done ? old_pd : new_pd).users;
+  return done ? 0 : IBV_REREG_MR_ERR_CMD;
+}
+
 int Context::DeregisterMr(ibv_mr* mr) {
   --ProtectionDomain::Of(mr->pd).users;
   regions_.Deregister(static_cast<MemoryRegion*>(mr));

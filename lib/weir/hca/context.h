@@ -49,6 +49,10 @@ class Context : public PublicObject<verbs_context> {
   int DeallocPd(ibv_pd* pd);
 
   ibv_mr* RegisterMr(ibv_pd* pd, const MrView& range, unsigned access);
+  // ibv_rereg_mr: 0, or one of ibv_rereg_mr_err_code and errno, which leaves
+  // the region as it was.
+  int ReregisterMr(ibv_mr* mr, int flags, ibv_pd* pd, const MrView& range,
+                   unsigned access);
   int DeregisterMr(ibv_mr* mr);
 
   ibv_comp_channel* CreateChannel();

@@ -79,6 +79,16 @@ constexpr unsigned kTagBits = 8;
 
 size_t SlotOf(uint32_t lkey) { return (lkey >> kTagBits) - 1; }
 
+void Assign(MemoryRegion& region, ibv_pd* pd, const MrView& range,
+            unsigned access) {
+  region.pd = pd;
+  region.addr = range.address;
+  region.length = range.length_bytes;
+  region.iova = range.iova;
+  region.access = access;
+  region.writable = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+}
+
 }  // namespace
 
 MrTable::~MrTable() {
@@ -98,11 +108,7 @@ MemoryRegion* MrTable::Register(ibv_pd* pd, const MrView& range,
   }
   auto* region = new MemoryRegion;
   region->context = pd->context;
-  region->pd = pd;
-  region->addr = range.address;
-  region->length = range.length_bytes;
-  region->iova = range.iova;
-  region->writable = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+  Assign(*region, pd, range, access);
 
   const std::lock_guard hold(lock_);
   if (free_slots_.empty() && slots_.size() == kMaxMr) {
@@ -121,6 +127,25 @@ MemoryRegion* MrTable::Register(ibv_pd* pd, const MrView& range,
   region->handle = slot;
   region->lkey = region->rkey = ((slot + 1) << kTagBits) | ++tag_;
   return region;
+}
+
+int MrTable::Reregister(MemoryRegion* region, ibv_pd* pd, const MrView& range,
+                        unsigned access) {
+  const int error = CheckRegistration(range, access);
+  if (error != 0) return error;
+  const uintptr_t old = std::bit_cast<uintptr_t>(region->addr);
+  const size_t old_bytes = region->length;
+  if (!pinned_.Pin(std::bit_cast<uintptr_t>(range.address),
+                   range.length_bytes)) {
+    return ENOMEM;
+  }
+  {
+    const std::lock_guard hold(lock_);
+    Assign(*region, pd, range, access);
+    ++generation_;
+  }
+  pinned_.Unpin(old, old_bytes);
+  return 0;
 }
 
 void MrTable::Deregister(MemoryRegion* region) {

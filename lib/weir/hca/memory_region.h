@@ -21,10 +21,12 @@ namespace weir::hca {
 class MemoryRegion : public PublicObject<ibv_mr> {
  public:
   uint64_t iova = 0;
+  unsigned access = 0;
   bool writable = false;
 };
 
-// What a work queue keeps of the region that it used last.
+// A range of memory that is registered or is to be; what a work queue keeps of
+// the region that it used last.
 struct MrView {
   uint32_t lkey = 0;  // 0 stands for no region.
   uint64_t iova = 0;
@@ -56,6 +58,12 @@ class MrTable {
   // (RLIMIT_MEMLOCK, too many regions). Any thread.
   MemoryRegion* Register(ibv_pd* pd, const MrView& range, unsigned access);
 
+  // ibv_rereg_mr: the region becomes one of `range` and `access` in `pd`, under
+  // the lkey that it has; 0 or the errno value of Register, which leaves it as
+  // it was. The caller waits for work in flight as for Deregister. Any thread.
+  int Reregister(MemoryRegion* region, ibv_pd* pd, const MrView& range,
+                 unsigned access);
+
   // ibv_dereg_mr: later uses of the lkey fail. The caller waits for work in
   // flight before it lets go of the memory. Any thread.
   void Deregister(MemoryRegion* region);
@@ -64,7 +72,8 @@ class MrTable {
   // be written; a view with lkey 0 otherwise. Any thread.
   MrView Find(uint32_t lkey, const ibv_pd* pd, bool write);
 
-  // Changes whenever a region goes: views from before are stale. Any thread.
+  // Changes whenever a region goes or changes: views from before are stale. Any
+  // thread.
   uint32_t generation() const noexcept { return generation_; }
 
  private:

@@ -83,6 +83,17 @@ ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t bytes, uint64_t iova,
   return own->RegisterMr(pd, RangeOf(address, bytes, iova), access);
 }
 
+int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t bytes,
+                 int access) {
+  static constinit RealFunction<int(ibv_mr*, int, ibv_pd*, void*, size_t, int)>
+      real{"ibv_rereg_mr", "IBVERBS_1.1"};
+  Context* own = OwnContext(mr->context);
+  if (own == nullptr) return real(mr, flags, pd, address, bytes, access);
+  return own->ReregisterMr(
+      mr, flags, pd, RangeOf(address, bytes, std::bit_cast<uintptr_t>(address)),
+      static_cast<unsigned>(access));
+}
+
 int ibv_dereg_mr(ibv_mr* mr) {
   static constinit RealFunction<int(ibv_mr*)> real{"ibv_dereg_mr",
                                                    "IBVERBS_1.1"};

@@ -92,17 +92,6 @@ int ibv_destroy_srq(ibv_srq* srq) {
   return OwnContext(srq->context) != nullptr ? EOPNOTSUPP : real(srq);
 }
 
-int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address,
-                 size_t length, int access) {
-  static constinit RealFunction<int(ibv_mr*, int, ibv_pd*, void*, size_t, int)>
-      real{"ibv_rereg_mr", "IBVERBS_1.1"};
-  if (OwnContext(mr->context) == nullptr) {
-    return real(mr, flags, pd, address, length, access);
-  }
-  errno = EOPNOTSUPP;
-  return IBV_REREG_MR_ERR_INPUT;
-}
-
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length,
                           uint64_t iova, int fd, int access) {
   static constinit RealFunction<ibv_mr*(ibv_pd*, uint64_t, size_t, uint64_t,
