@@ -73,8 +73,8 @@ class Attribute {
 class Rig {
  public:
   Rig()
-      : sender_("wire:flow_spec_fuzz"),
-        receiver_("wire:flow_spec_fuzz"),
+      : sender_(FuzzWire("flow_spec").c_str()),
+        receiver_(FuzzWire("flow_spec").c_str()),
         from_(sender_.AddQueuePair()) {
     for (ibv_qp*& qp : to_) {
       qp = receiver_.AddQueuePair();

@@ -1,5 +1,7 @@
 #include "test/fuzz/fuzz_device.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <bit>
 #include <cstring>
@@ -28,6 +30,10 @@ ibv_context* Open(const char* key) {
 
 }  // namespace
 
+std::string FuzzWire(const char* name) {
+  return std::string("wire:") + name + "_" + std::to_string(getpid());
+}
+
 FuzzDevice::FuzzDevice(const char* key)
     : context(Open(key)),
       pd(ibv_alloc_pd(context)),
@@ -47,14 +53,14 @@ FuzzDevice::~FuzzDevice() {
   Require(ibv_close_device(context) == 0, "the device closes");
 }
 
-ibv_qp* FuzzDevice::AddQueuePair() {
+ibv_qp* FuzzDevice::AddQueuePair(uint32_t max_sge, uint32_t max_inline_bytes) {
   ibv_qp_init_attr init{};
   init.send_cq = init.recv_cq = cq;
   init.cap = {.max_send_wr = kBuffers,
               .max_recv_wr = kBuffers,
-              .max_send_sge = 1,
-              .max_recv_sge = 1,
-              .max_inline_data = 0};
+              .max_send_sge = max_sge,
+              .max_recv_sge = max_sge,
+              .max_inline_data = max_inline_bytes};
   init.qp_type = IBV_QPT_RAW_PACKET;
   ibv_qp* qp = ibv_create_qp(pd, &init);
   Require(qp != nullptr, "a QP is made");

@@ -10,9 +10,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace weir::fuzz {
+
+// The key of a wire that no other process has: "wire:x_1234".
+std::string FuzzWire(const char* name);
 
 // A context with a PD, a CQ and registered memory. Whatever cannot be made ends
 // the process.
@@ -27,8 +31,9 @@ class FuzzDevice {
   FuzzDevice& operator=(const FuzzDevice&) = delete;
   ~FuzzDevice();
 
-  // A queue pair in RTS on the CQ; belongs to the device.
-  ibv_qp* AddQueuePair();
+  // A queue pair in RTS on the CQ, for `max_sge` SGEs each way and so many
+  // bytes inline; belongs to the device.
+  ibv_qp* AddQueuePair(uint32_t max_sge = 1, uint32_t max_inline_bytes = 0);
 
   // One receive of a whole buffer, numbered `index`.
   void PostReceive(ibv_qp* qp, size_t index);

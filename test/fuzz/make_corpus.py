@@ -206,6 +206,79 @@ _CAPTURE_FILE = {
 }
 
 
+def _sges(*sges):
+    # A request has four, whatever it says: a place, a length and a key each.
+    filled = list(sges) + [(0, 8, 0)] * (4 - len(sges))
+    return b''.join(bytes(sge) for sge in filled)
+
+
+def _send(*requests):
+    """Each (place in kSgeCounts, place in kOpcodes, flags, SGEs)."""
+    return bytes([0, len(requests) - 1]) + b''.join(
+        bytes([count, opcode, flags]) + _sges(*sges)
+        for count, opcode, flags, sges in requests)
+
+
+def _receive(*requests):
+    """Each (place in kSgeCounts, [(length, key)])."""
+    body = b''
+    for count, sges in requests:
+        filled = list(sges) + [(0, 0)] * (4 - len(sges))
+        body += bytes([count]) + b''.join(bytes(sge) for sge in filled)
+    return bytes([2, len(requests) - 1]) + body
+
+
+_POLL_SENDS, _POLL_RECEIVES = b'\3', b'\4'
+_POLL = _POLL_SENDS + _POLL_RECEIVES
+_SIGNALED, _INLINE = 2, 8
+_ONE, _NONE, _TWO, _MINUS, _MANY, _FOUR = 0, 3, 4, 5, 6, 7
+_ROOM = (_ONE, [(0, 0)])
+_PLAIN = (_ONE, 0, _SIGNALED, [(3, 8, 0)])
+
+
+def _modify(queue_pair, state, odd=0):
+    return bytes([5 + queue_pair, state, 0, odd])
+
+
+_WORK_REQUEST = {
+    'plain': _receive(_ROOM) + _send(_PLAIN) + _POLL,
+    'lists': _receive(_ROOM, _ROOM, _ROOM) + _send(
+        _PLAIN, (_ONE, 0, 0, [(7, 100, 0)]), _PLAIN) + _POLL,
+    'gather': _receive(_ROOM) + _send(
+        (_FOUR, 0, _SIGNALED, [(1, 4, 0), (9, 0, 251), (5, 60, 0),
+                               (2, 9, 0)])) + _POLL,
+    'scatter': _receive((_FOUR, [(129, 0), (128, 250), (135, 0), (0, 0)]))
+    + _send((_ONE, 0, _SIGNALED, [(4, 50, 0)])) + _POLL,
+    'inline': _receive(_ROOM) + _send(
+        (_TWO, 0, _SIGNALED | _INLINE, [(4, 5, 251), (8, 3, 250)])) + _POLL,
+    'inline_too_long': _send((_ONE, 0, _INLINE, [(4, 17, 0)])) + _POLL,
+    'wrong_key': _receive(_ROOM) + _send(
+        _PLAIN, (_ONE, 0, 0, [(4, 9, 251)]), _PLAIN) + _POLL,
+    'wrong_receive_key': _receive((_ONE, [(0, 251)]), _ROOM)
+    + _send(_PLAIN, _PLAIN) + _POLL,
+    'short_buffer': _receive((_ONE, [(129, 0)]), _ROOM)
+    + _send(_PLAIN, _PLAIN) + _POLL,
+    'no_receive': _send(_PLAIN, _PLAIN) + _POLL + _receive(_ROOM) + _POLL,
+    'no_sge': _send((_NONE, 0, 0, [])) + _receive((_NONE, [])) + _send(_PLAIN)
+    + _POLL,
+    'wrong_counts': _send(_PLAIN, (_MINUS, 0, 0, []))
+    + _receive((_MANY, [])) + _send((_MANY, 0, 0, [])) + _POLL,
+    'opcodes': b''.join(_send((_ONE, opcode, _SIGNALED, [(3, 8, 0)]))
+                        for opcode in range(3, 9)) + _POLL,
+    'too_long': _receive(_ROOM) + _send(
+        (_FOUR, 0, _SIGNALED, [(0, 250, 0)] * 4)) + _POLL,
+    'wraps': _send((_ONE, 0, _SIGNALED, [(0, 9, 255)])) + _POLL,
+    'huge': _send((_TWO, 0, _SIGNALED, [(0, 9, 254), (0, 9, 254)])) + _POLL,
+    'reset_with_backlog': _send(_PLAIN, _PLAIN, _PLAIN) * 30 + _modify(0, 0)
+    + _modify(0, 1) + _modify(0, 2) + _modify(0, 3) + _receive(_ROOM)
+    + _send(_PLAIN) + _POLL,
+    'error_and_back': _receive(_ROOM, _ROOM) + _modify(1, 6) + _send(_PLAIN)
+    + _POLL + _modify(1, 0) + _modify(1, 1) + _modify(1, 2) + _receive(_ROOM)
+    + _send(_PLAIN) + _POLL,
+    'odd_masks': b''.join(_modify(i % 2, i % 8, 128 + i) for i in range(24)),
+}
+
+
 def _write(target, inputs):
     folder = os.path.join(_HERE, 'corpus', target)
     os.makedirs(folder, exist_ok=True)
@@ -218,6 +291,7 @@ def main():
     _write('flow_spec',
            {name: b''.join(steps) for name, steps in _FLOW_SPEC.items()})
     _write('capture_file', _CAPTURE_FILE)
+    _write('work_request', _WORK_REQUEST)
 
 
 if __name__ == '__main__':
