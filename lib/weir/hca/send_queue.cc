@@ -53,7 +53,7 @@ int SendQueue::Post(ibv_send_wr* wr, ibv_send_wr** bad, Fate& fate) noexcept {
   return error;
 }
 
-inline int SendQueue::Check(const ibv_send_wr& wr) const noexcept {
+int SendQueue::Check(const ibv_send_wr& wr) const noexcept {
   if (wr.num_sge < 1 || static_cast<uint32_t>(wr.num_sge) > max_sge_) {
     return EINVAL;
   }
