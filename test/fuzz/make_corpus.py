@@ -62,7 +62,7 @@ def _tag(value):
 
 
 _DROP = struct.pack('=IHH', 0x1001, 8, 0)
-_COUNT = struct.pack('=IHHQ', 0x1003, 16, 0, 0)
+_COUNT = struct.pack('=IHHQ', 0x1003, 16, 0, 1)
 
 
 def _frame(dst, kind, payload):

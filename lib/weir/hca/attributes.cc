@@ -70,7 +70,7 @@ void QueryDevice(Context& context, ibv_device_attr& attr) {
   attr.max_raw_ethy_qp = kMaxQp;
   attr.max_mcast_grp = kMaxMcastGroups;
   attr.max_mcast_qp_attach = kMaxMcastQps;
-  attr.max_total_mcast_qp_attach = kMaxMcastGroups;
+  attr.max_total_mcast_qp_attach = kMaxMcastAttachments;
   attr.max_pkeys = 1;
   attr.device_cap_flags = IBV_DEVICE_RAW_IP_CSUM;
   attr.phys_port_cnt = 1;

@@ -62,6 +62,7 @@ Context::Context(Device& device, std::shared_ptr<Port> port)
   context.num_comp_vectors = kCompVectors;
   pthread_mutex_init(&context.mutex, nullptr);
   FillOperations();
+  FillFlowOperations();
   port_->AddListener(events_);
 }
 
@@ -110,15 +111,6 @@ void Context::FillOperations() {
                   size_t bytes) {
     return QueryPort(Of(of), number, attr, bytes);
   };
-  ibv_create_flow = [](ibv_qp* qp, ibv_flow_attr* attr) {
-    return Of(qp->context).CreateFlow(qp, *attr);
-  };
-  ibv_destroy_flow = [](ibv_flow* flow) {
-    return Of(flow->context).DestroyFlow(flow);
-  };
-  // Programs from before the named members call these two.
-  ABI_placeholder1 = reinterpret_cast<void (*)()>(ibv_create_flow);
-  ABI_placeholder2 = reinterpret_cast<void (*)()>(ibv_destroy_flow);
   close_xrcd = [](ibv_xrcd*) { return EOPNOTSUPP; };
 }
 

@@ -72,6 +72,9 @@ class Context : public PublicObject<verbs_context> {
   int AttachMulticast(ibv_qp* qp, const union ibv_gid& gid, uint16_t lid);
   int DetachMulticast(ibv_qp* qp, const union ibv_gid& gid, uint16_t lid);
 
+  ibv_counters* CreateCounters(const ibv_counters_init_attr& attr);
+  int DestroyCounters(ibv_counters* counters);
+
   Device& device() noexcept { return device_; }
   Port& port() noexcept { return *port_; }
 
@@ -80,6 +83,7 @@ class Context : public PublicObject<verbs_context> {
   ~Context();
 
   void FillOperations();
+  void FillFlowOperations();
   // Deletes the context when it is closed and its last object is gone.
   void Unref();
 
@@ -93,6 +97,7 @@ class Context : public PublicObject<verbs_context> {
   std::atomic<uint32_t> pds_ = 0;
   std::atomic<uint32_t> cqs_ = 0;
   std::atomic<uint32_t> qps_ = 0;
+  std::atomic<uint32_t> counters_ = 0;
 };
 
 }  // namespace weir::hca

@@ -1,30 +1,50 @@
-// Flows and multicast attachments of a context.
+// Flows, counters and multicast attachments of a context.
 
 #include <cerrno>
+#include <memory>
+#include <span>
 
 #include "weir/hca/context.h"
 #include "weir/hca/flow.h"
+#include "weir/hca/flow_counters.h"
+#include "weir/hca/limits.h"
 #include "weir/hca/refuse.h"
 
 namespace weir::hca {
 
 ibv_flow* Context::CreateFlow(ibv_qp* qp, const ibv_flow_attr& attr) {
-  FlowRule rule;
-  if (const int error = ReadFlowAttr(attr, rule); error != 0) {
+  FlowRequest request;
+  if (const int error = ReadFlowAttr(attr, request); error != 0) {
     return Refuse<ibv_flow>(error);
   }
-  auto* flow = new Flow;
+  const CompiledFlow& compiled = request.compiled;
+  auto flow = std::make_unique<Flow>();
   flow->context = &context;
-  flow->qp = &QueuePair::Of(qp);
-  flow->rule = rule;
-  port_->AddFlow(rule, flow->qp);
+  FlowAction action{.tag = compiled.tag, .drops = compiled.drops};
+  if (compiled.counters != nullptr) {
+    if (compiled.counters->context != &context) {
+      return Refuse<ibv_flow>(EINVAL);
+    }
+    flow->counters = &FlowCounters::Of(compiled.counters);
+    if (const int error = flow->counters->Ref(); error != 0) {
+      return Refuse<ibv_flow>(error);
+    }
+    action.counts = &flow->counters->counts();
+  }
+  const int error =
+      port_->AddFlow(request.rule, action, &QueuePair::Of(qp), flow->use);
+  if (error != 0) {
+    if (flow->counters != nullptr) flow->counters->Unref();
+    return Refuse<ibv_flow>(error);
+  }
   ++references_;
-  return flow;
+  return flow.release();
 }
 
 int Context::DestroyFlow(ibv_flow* flow) {
   Flow* const whole = &Flow::Of(flow);
-  port_->RemoveFlow(whole->rule, whole->qp);
+  port_->RemoveFlow(whole->use);
+  if (whole->counters != nullptr) whole->counters->Unref();
   delete whole;
   Unref();
   return 0;
@@ -32,17 +52,64 @@ int Context::DestroyFlow(ibv_flow* flow) {
 
 int Context::AttachMulticast(ibv_qp* qp, const union ibv_gid& gid,
                              uint16_t lid) {
-  const auto rule = MulticastRule(gid, lid);
-  if (!rule.has_value()) return EINVAL;
-  port_->AddFlow(*rule, &QueuePair::Of(qp));
-  return 0;
+  const auto mac = MulticastMac(gid, lid);
+  if (!mac.has_value()) return EINVAL;
+  return port_->AttachMulticast(*mac, &QueuePair::Of(qp));
 }
 
 int Context::DetachMulticast(ibv_qp* qp, const union ibv_gid& gid,
                              uint16_t lid) {
-  const auto rule = MulticastRule(gid, lid);
-  if (!rule.has_value()) return EINVAL;
-  return port_->RemoveFlow(*rule, &QueuePair::Of(qp)) ? 0 : EINVAL;
+  const auto mac = MulticastMac(gid, lid);
+  if (!mac.has_value()) return EINVAL;
+  return port_->DetachMulticast(*mac, &QueuePair::Of(qp));
+}
+
+ibv_counters* Context::CreateCounters(const ibv_counters_init_attr& attr) {
+  if (attr.comp_mask != 0) return Refuse<ibv_counters>(EOPNOTSUPP);
+  if (++counters_ > kMaxCounters) {
+    --counters_;
+    return Refuse<ibv_counters>(ENOMEM);
+  }
+  ++references_;
+  auto* counters = new FlowCounters;
+  counters->context = &context;
+  return counters;
+}
+
+int Context::DestroyCounters(ibv_counters* counters) {
+  FlowCounters* const whole = &FlowCounters::Of(counters);
+  if (whole->in_use()) return EBUSY;
+  delete whole;
+  --counters_;
+  Unref();
+  return 0;
+}
+
+void Context::FillFlowOperations() {
+  ibv_create_flow = [](ibv_qp* qp, ibv_flow_attr* attr) {
+    return Of(qp->context).CreateFlow(qp, *attr);
+  };
+  ibv_destroy_flow = [](ibv_flow* flow) {
+    return Of(flow->context).DestroyFlow(flow);
+  };
+  // Programs from before the named members call these two.
+  ABI_placeholder1 = reinterpret_cast<void (*)()>(ibv_create_flow);
+  ABI_placeholder2 = reinterpret_cast<void (*)()>(ibv_destroy_flow);
+  create_counters = [](ibv_context* of, ibv_counters_init_attr* attr) {
+    return Of(of).CreateCounters(*attr);
+  };
+  destroy_counters = [](ibv_counters* counters) {
+    return Of(counters->context).DestroyCounters(counters);
+  };
+  attach_counters_point_flow = [](ibv_counters* counters,
+                                  ibv_counter_attach_attr* attr,
+                                  ibv_flow* flow) {
+    return FlowCounters::Of(counters).Attach(*attr, flow);
+  };
+  read_counters = [](ibv_counters* counters, uint64_t* values, uint32_t count,
+                     uint32_t flags) {
+    return FlowCounters::Of(counters).Read(std::span(values, count), flags);
+  };
 }
 
 }  // namespace weir::hca

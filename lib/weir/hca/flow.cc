@@ -5,49 +5,73 @@
 #include <cstddef>
 #include <cstring>
 
-#include "weir/hca/flow_match.h"
 #include "weir/hca/limits.h"
 #include "weir/hca/raw_enum.h"
 
 namespace weir::hca {
+namespace {
 
-int ReadFlowAttr(const ibv_flow_attr& attr, FlowRule& rule) {
-  if (attr.port != kPortNumber || attr.priority > kMaxFlowPriority) {
-    return EINVAL;
-  }
-  if (attr.flags != 0) return EOPNOTSUPP;
-  rule.priority = attr.priority;
-  switch (RawEnum(attr.type)) {
+std::optional<FlowKind> KindOf(uint32_t type) {
+  switch (type) {
     case IBV_FLOW_ATTR_NORMAL:
-      rule.kind = FlowKind::kNormal;
-      return CompileFlow(attr, rule.match);
+      return FlowKind::kNormal;
     case IBV_FLOW_ATTR_ALL_DEFAULT:
-      rule.kind = FlowKind::kAllDefault;
-      return 0;
+      return FlowKind::kAllDefault;
     case IBV_FLOW_ATTR_MC_DEFAULT:
-      rule.kind = FlowKind::kMulticastDefault;
-      rule.match = MatchDestination({1, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 0, 0});
-      return 0;
+      return FlowKind::kMulticastDefault;
     case IBV_FLOW_ATTR_SNIFFER:
-      rule.kind = FlowKind::kSniffer;
-      return 0;
+      return FlowKind::kSniffer;
     default:
-      return EINVAL;
+      return std::nullopt;
   }
 }
 
-std::optional<FlowRule> MulticastRule(const union ibv_gid& gid, uint16_t lid) {
+// Whether kind, flags and actions go together.
+bool IsConsistent(const FlowRule& rule, const CompiledFlow& compiled) {
+  const bool is_normal = rule.kind == FlowKind::kNormal;
+  const bool is_sniffer = rule.kind == FlowKind::kSniffer;
+  if (!rule.traps && !is_normal) return false;
+  if (compiled.drops && (!rule.traps || is_sniffer)) return false;
+  if (is_normal) return true;
+  return compiled.match.takes_all() &&
+         (is_sniffer || !compiled.tag.has_value());
+}
+
+}  // namespace
+
+int ReadFlowAttr(const ibv_flow_attr& attr, FlowRequest& request) {
+  constexpr uint32_t kKnownFlags =
+      IBV_FLOW_ATTR_FLAGS_DONT_TRAP | IBV_FLOW_ATTR_FLAGS_EGRESS;
+  const auto kind = KindOf(RawEnum(attr.type));
+  if (!kind.has_value() || attr.port != kPortNumber ||
+      attr.priority > kMaxFlowPriority || (attr.flags & ~kKnownFlags) != 0) {
+    return EINVAL;
+  }
+  if ((attr.flags & IBV_FLOW_ATTR_FLAGS_EGRESS) != 0) return EOPNOTSUPP;
+  FlowRule& rule = request.rule;
+  rule.kind = *kind;
+  rule.priority = attr.priority;
+  rule.traps = (attr.flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP) == 0;
+  if (const int error = CompileFlow(attr, request.compiled); error != 0) {
+    return error;
+  }
+  if (!IsConsistent(rule, request.compiled)) return EINVAL;
+  rule.match = request.compiled.match;
+  if (rule.kind == FlowKind::kMulticastDefault) {
+    rule.match = FlowMatch::Destination({1, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 0, 0});
+  }
+  return 0;
+}
+
+std::optional<std::array<uint8_t, 6>> MulticastMac(const union ibv_gid& gid,
+                                                   uint16_t lid) {
   std::array<uint8_t, 6> octets;
   std::memcpy(octets.data(), gid.raw + 10, octets.size());
   for (size_t i = 0; i < 10; ++i) {
     if (gid.raw[i] != 0) return std::nullopt;
   }
   if (lid != 0 || (octets[0] & 1) == 0) return std::nullopt;
-  constexpr std::array<uint8_t, 6> kExact = {0xff, 0xff, 0xff,
-                                             0xff, 0xff, 0xff};
-  return FlowRule{.kind = FlowKind::kNormal,
-                  .priority = 0,
-                  .match = MatchDestination(octets, kExact)};
+  return octets;
 }
 
 }  // namespace weir::hca

@@ -5,33 +5,49 @@
 
 #include <infiniband/verbs.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
+#include "weir/hca/flow_counters.h"
 #include "weir/hca/flow_rule.h"
+#include "weir/hca/flow_spec.h"
 #include "weir/hca/public_object.h"
+#include "weir/hca/steering.h"
 
 namespace weir::hca {
-
-class QueuePair;
 
 class Flow : public PublicObject<ibv_flow> {
  public:
   // The flow around its public part.
   static Flow& Of(ibv_flow* flow) noexcept { return *static_cast<Flow*>(flow); }
 
-  QueuePair* qp = nullptr;
-  FlowRule rule;
+  FlowUse use;
+  // Null if nobody counts.
+  FlowCounters* counters = nullptr;
 };
 
-// 0, or what is wrong with `attr` for a raw packet queue pair: EINVAL or
-// EOPNOTSUPP. Any thread.
-int ReadFlowAttr(const ibv_flow_attr& attr, FlowRule& rule);
+// What a flow attribute asks for: `compiled` says what the rule does, its match
+// is in the rule.
+struct FlowRequest {
+  FlowRule rule;
+  CompiledFlow compiled;
+};
 
-// The rule of a multicast attachment, for which OFED's convention for raw
-// packets is a MAC in the last six bytes of `gid` and zeros before, and a `lid`
-// of 0; nothing for other addresses, such as RoCE's gids. Any thread.
-std::optional<FlowRule> MulticastRule(const union ibv_gid& gid, uint16_t lid);
+// 0, or what is wrong with `attr` for a raw packet queue pair: EOPNOTSUPP for
+// egress rules and what CompileFlow says; EINVAL for
+// - another port, a priority above kMaxFlowPriority, an unknown type or flag,
+// - a default or sniffer rule with conditions, or one that does not trap,
+// - a default rule with a tag,
+// - a rule that drops what it does not trap, or what it sniffs.
+// Any thread.
+int ReadFlowAttr(const ibv_flow_attr& attr, FlowRequest& request);
+
+// The MAC of a multicast attachment, for which OFED's convention for raw
+// packets is the last six bytes of `gid` with zeros before, and a `lid` of 0;
+// nothing for other addresses, such as RoCE's gids. Any thread.
+std::optional<std::array<uint8_t, 6>> MulticastMac(const union ibv_gid& gid,
+                                                   uint16_t lid);
 
 }  // namespace weir::hca
 

@@ -24,8 +24,15 @@ inline constexpr uint32_t kMaxMr = 65536;
 inline constexpr uint32_t kMaxPd = 65536;
 inline constexpr uint32_t kMaxMcastGroups = 4096;
 inline constexpr uint32_t kMaxMcastQps = kMaxQp;
+// Pairs of a group and a queue pair.
+inline constexpr uint32_t kMaxMcastAttachments = kMaxMcastGroups;
 // As the mlx5 driver allows.
 inline constexpr uint16_t kMaxFlowPriority = 15;
+// Flows and multicast attachments of a port together.
+inline constexpr uint32_t kMaxFlows = 65536;
+inline constexpr uint32_t kMaxCounters = 65536;
+// Attach points of a counters object, and bound of their indices.
+inline constexpr uint32_t kMaxCounterPoints = 64;
 inline constexpr int kCompVectors = 1;
 inline constexpr uint8_t kPortNumber = 1;
 

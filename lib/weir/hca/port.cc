@@ -93,6 +93,7 @@ bool Port::ReadCounter(size_t index, absl::string_view& name, uint64_t& value) {
       {"rx_bytes", received_.bytes},
       {"rx_delivered", received_.delivered},
       {"unmatched", received_.unmatched},
+      {"rx_flow_dropped", received_.flow_dropped},
       {"out_of_buffer", received_.out_of_buffer},
       {"rx_oversize", received_.oversize},
       {"rx_not_ready", received_.not_ready},
@@ -123,33 +124,10 @@ void Port::AddQueuePair(QueuePair* qp) {
 void Port::RemoveQueuePair(QueuePair* qp) {
   {
     const std::lock_guard hold(receive_lock_);
-    steering_.RemoveAll(qp);
+    RemoveFlowsLocked(qp);
   }
   const std::lock_guard hold(list_lock_);
   std::erase(queue_pairs_, qp);
-}
-
-void Port::AddFlow(const FlowRule& rule, QueuePair* qp) {
-  const std::lock_guard hold(receive_lock_);
-  steering_.Add(rule, qp);
-}
-
-bool Port::RemoveFlow(const FlowRule& rule, QueuePair* qp) {
-  const std::lock_guard hold(receive_lock_);
-  return steering_.Remove(rule, qp);
-}
-
-void Port::RemoveFlowsOf(const ibv_context* context) {
-  const std::lock_guard hold(receive_lock_);
-  const std::lock_guard hold_list(list_lock_);
-  for (const QueuePair* qp : queue_pairs_) {
-    if (qp->qp_base.context == context) steering_.RemoveAll(qp);
-  }
-}
-
-bool Port::HasFlows(const QueuePair* qp) {
-  const std::lock_guard hold(receive_lock_);
-  return steering_.LeadsTo(qp);
 }
 
 void Port::Quiesce() {
@@ -254,20 +232,23 @@ Port::Outcome Port::DistributeFrame(const RxFrame& frame,
     received_.oversize.Add(1);
     return Outcome::kConsumed;
   }
-  steering_.Find({frame.data, frame.length_bytes}, found_);
-  if (found_.empty()) {
-    received_.unmatched.Add(1);
-    return Outcome::kConsumed;
-  }
+  steering_.Find({frame.data, frame.length_bytes},
+                 (frame.flags & kFrameSniffed) != 0, verdict_);
   targets_.clear();
-  for (QueuePair* qp : found_) {
-    targets_.push_back({.qp = qp, .queue = qp->QueueFor(frame)});
+  for (const FlowTarget& to : verdict_.targets) {
+    targets_.push_back(
+        {.qp = to.qp, .queue = to.qp->QueueFor(frame), .tag = to.tag});
   }
   if (flow_control_ && MustWait()) return Outcome::kHeld;
+  Steering::Count(verdict_, frame.length_bytes);
+  if (targets_.empty()) {
+    (verdict_.dropped ? received_.flow_dropped : received_.unmatched).Add(1);
+    return Outcome::kConsumed;
+  }
   // One outcome a frame, the best, however many queue pairs it was for.
   Delivery best = Delivery::kNotReady;
   for (const Target& target : targets_) {
-    const Delivery delivery = Deliver(target.queue, frame);
+    const Delivery delivery = Deliver(target, frame);
     if (delivery == Delivery::kFailed) failed.push_back(target.qp);
     best = std::max(best, delivery);
   }
@@ -277,18 +258,25 @@ Port::Outcome Port::DistributeFrame(const RxFrame& frame,
   return Outcome::kConsumed;
 }
 
-// True if a target of the frame takes part but has nothing posted.
+// True if a target of the frame takes part but has less posted than copies to
+// come, and could have more.
 bool Port::MustWait() noexcept {
-  return std::ranges::any_of(targets_, [](const Target& target) {
-    if (target.queue == nullptr) return false;
-    const std::lock_guard hold(target.queue->lock());
-    return target.queue->works() && target.queue->waiting() == 0;
+  return std::ranges::any_of(targets_, [this](const Target& target) {
+    ReceiveQueue* const queue = target.queue;
+    if (queue == nullptr) return false;
+    const auto copies = static_cast<uint32_t>(
+        targets_.size() == 1
+            ? 1
+            : std::ranges::count(targets_, queue, &Target::queue));
+    const std::lock_guard hold(queue->lock());
+    return queue->works() &&
+           queue->waiting() < std::min(copies, queue->depth());
   });
 }
 
-Port::Delivery Port::Deliver(ReceiveQueue* to, const RxFrame& frame) noexcept {
-  if (to == nullptr) return Delivery::kNotReady;
-  ReceiveQueue& queue = *to;
+Port::Delivery Port::Deliver(const Target& to, const RxFrame& frame) noexcept {
+  if (to.queue == nullptr) return Delivery::kNotReady;
+  ReceiveQueue& queue = *to.queue;
   CompletionQueue& cq = queue.cq();
   const std::lock_guard hold_cq(cq.lock());
   const std::lock_guard hold_queue(queue.lock());
@@ -302,7 +290,8 @@ Port::Delivery Port::Deliver(ReceiveQueue* to, const RxFrame& frame) noexcept {
            .status = status,
            .opcode = IBV_WC_RECV,
            .byte_len = frame.length_bytes,
-           .done = queue.filled()});
+           .done = queue.filled(),
+           .flow_tag = to.tag});
   if (status == IBV_WC_SUCCESS) return Delivery::kCopied;
   queue.FailLocked();
   return Delivery::kFailed;

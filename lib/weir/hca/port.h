@@ -25,6 +25,7 @@
 #include "weir/base/counter.h"
 #include "weir/base/spin_lock.h"
 #include "weir/hca/backend/backend.h"
+#include "weir/hca/multicast_groups.h"
 #include "weir/hca/steering.h"
 #include "weir/net/mac_address.h"
 
@@ -79,8 +80,15 @@ class Port {
   // Control path. Any thread.
   void AddQueuePair(QueuePair* qp);
   void RemoveQueuePair(QueuePair* qp);
-  void AddFlow(const FlowRule& rule, QueuePair* qp);
-  bool RemoveFlow(const FlowRule& rule, QueuePair* qp);
+  // 0, and `use` is one of the rule; ENOMEM or EEXIST of Steering::Check; or
+  // what the medium says.
+  int AddFlow(const FlowRule& rule, const FlowAction& action, QueuePair* qp,
+              FlowUse& use);
+  void RemoveFlow(FlowUse& use);
+  // Attaching twice is as good as once. 0 or ENOMEM; EINVAL for a queue pair
+  // that is not attached.
+  int AttachMulticast(const MulticastGroups::Mac& mac, QueuePair* qp);
+  int DetachMulticast(const MulticastGroups::Mac& mac, QueuePair* qp);
   // Takes all frames away from the queue pairs of a context that closes.
   void RemoveFlowsOf(const ibv_context* context);
   bool HasFlows(const QueuePair* qp);
@@ -125,12 +133,18 @@ class Port {
   struct Target {
     QueuePair* qp;
     ReceiveQueue* queue;
+    uint32_t tag;
   };
+
+  int AddFlowLocked(const FlowRule& rule, const FlowAction& action,
+                    QueuePair* qp, FlowUse& use);
+  void RemoveFlowLocked(FlowUse& use);
+  void RemoveFlowsLocked(const QueuePair* qp);
 
   Outcome DistributeFrame(const RxFrame& frame,
                           std::vector<QueuePair*>& failed) noexcept;
   bool MustWait() noexcept;
-  Delivery Deliver(ReceiveQueue* to, const RxFrame& frame) noexcept;
+  Delivery Deliver(const Target& to, const RxFrame& frame) noexcept;
   void WakeArmedLocked();
   LinkState CheckLinkLocked();
 
@@ -139,6 +153,7 @@ class Port {
     Counter bytes;
     Counter delivered;
     Counter unmatched;
+    Counter flow_dropped;
     Counter out_of_buffer;
     Counter oversize;
     Counter not_ready;
@@ -158,7 +173,8 @@ class Port {
   std::unique_ptr<Backend> backend_;
   Steering steering_;
   ReceiveCounters received_;
-  std::vector<QueuePair*> found_;
+  MulticastGroups groups_;
+  FlowVerdict verdict_;
   std::vector<Target> targets_;
   std::vector<CompletionQueue*> armed_;
   LinkState link_;

@@ -55,6 +55,8 @@ class ReceiveQueue : public WorkQueue {
   uint32_t waiting() const noexcept { return posted_ - filled_; }
   // Free-running, like what was posted.
   uint32_t filled() const noexcept { return filled_; }
+  // The most that can wait.
+  uint32_t depth() const noexcept { return depth_; }
   void RefreshRegions() noexcept { regions_.Refresh(); }
 
   // Copies frames from the front into the waiting buffers, of which there are

@@ -1,89 +1,230 @@
 #include "weir/hca/steering.h"
 
 #include <algorithm>
-#include <tuple>
+#include <bit>
+#include <cerrno>
+#include <random>
+#include <utility>
+
+#include "weir/hca/limits.h"
 
 namespace weir::hca {
 namespace {
 
-bool AskedBefore(const FlowRule& a, const FlowRule& b) {
-  return std::tuple(a.kind, a.priority) < std::tuple(b.kind, b.priority);
+uint64_t RandomSeed() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
 }
 
 }  // namespace
 
-void Steering::Add(const FlowRule& rule, QueuePair* qp) {
-  auto group = std::ranges::find(groups_, rule, &Group::rule);
-  if (group == groups_.end()) {
-    const auto place = std::upper_bound(groups_.begin(), groups_.end(), rule,
-                                        [](const FlowRule& a, const Group& b) {
-                                          return AskedBefore(a, b.rule);
-                                        });
-    group = groups_.insert(place, Group{.rule = rule, .destinations = {}});
+Steering::Steering() : seed_(RandomSeed()) {}
+
+int Steering::Check(const FlowRule& rule, const FlowAction& action,
+                    bool& is_new) const {
+  if (use_count_ == kMaxFlows) return ENOMEM;
+  const FlowEntry* entry = FindEntry(rule);
+  is_new = entry == nullptr;
+  if (is_new) return 0;
+  const bool same_tag = action.tag.value_or(entry->tag) == entry->tag;
+  return same_tag && action.drops == entry->drops ? 0 : EEXIST;
+}
+
+FlowEntry* Steering::FindEntry(const FlowRule& rule) const {
+  const auto table = tables_.find({PlaceOf(rule), rule.match.mask});
+  if (table == tables_.end()) return nullptr;
+  return table->second->Find(rule.match.value);
+}
+
+FlowTable& Steering::TableFor(const FlowRule& rule) {
+  const Place place = PlaceOf(rule);
+  std::unique_ptr<FlowTable>& table = tables_[{place, rule.match.mask}];
+  if (table != nullptr) return *table;
+  table = std::make_unique<FlowTable>(rule.match.mask, seed_);
+  std::vector<Level>& levels = LevelsOf(rule.kind);
+  auto level = std::ranges::lower_bound(levels, place, {}, &Level::place);
+  if (level == levels.end() || level->place != place) {
+    level = levels.insert(level, Level{.place = place, .tables = {}});
   }
+  level->tables.push_back(table.get());
+  return *table;
+}
+
+void Steering::RemoveTable(const FlowRule& rule) {
+  const auto table = tables_.find({PlaceOf(rule), rule.match.mask});
+  std::vector<Level>& levels = LevelsOf(rule.kind);
+  const auto level =
+      std::ranges::lower_bound(levels, PlaceOf(rule), {}, &Level::place);
+  std::erase(level->tables, table->second.get());
+  if (level->tables.empty()) levels.erase(level);
+  tables_.erase(table);
+}
+
+void Steering::Add(const FlowRule& rule, const FlowAction& action,
+                   QueuePair* qp, FlowUse& use) {
+  FlowEntry* entry = FindEntry(rule);
+  if (entry == nullptr) {
+    entry = TableFor(rule).Insert({.sequence = next_sequence_++,
+                                   .tag = action.tag.value_or(0),
+                                   .drops = action.drops,
+                                   .destinations = {},
+                                   .counts = {},
+                                   .rule = rule});
+  }
+  AddDestination(*entry, qp);
+  if (action.counts != nullptr) entry->counts.push_back(action.counts);
+  std::vector<FlowUse*>& of_qp = uses_[qp];
+  use = {.qp = qp,
+         .counts = action.counts,
+         .entry = entry,
+         .position = of_qp.size()};
+  of_qp.push_back(&use);
+  ++use_count_;
+  had_sniffer_ = had_sniffer_ || rule.kind == FlowKind::kSniffer;
+  FindSoleTarget();
+}
+
+void Steering::AddDestination(FlowEntry& entry, QueuePair* qp) {
   const auto known =
-      std::ranges::find(group->destinations, qp, &Destination::qp);
-  if (known != group->destinations.end()) {
-    ++known->count;
+      std::ranges::find(entry.destinations, qp, &FlowDestination::qp);
+  if (known != entry.destinations.end()) {
+    ++known->uses;
   } else {
-    group->destinations.push_back({.qp = qp, .count = 1});
+    entry.destinations.push_back({.qp = qp, .uses = 1});
   }
-  Changed();
-}
-
-bool Steering::Remove(const FlowRule& rule, QueuePair* qp) {
-  const auto group = std::ranges::find(groups_, rule, &Group::rule);
-  if (group == groups_.end()) return false;
-  const auto known =
-      std::ranges::find(group->destinations, qp, &Destination::qp);
-  if (known == group->destinations.end()) return false;
-  if (--known->count == 0) group->destinations.erase(known);
-  Changed();
-  return true;
-}
-
-void Steering::RemoveAll(const QueuePair* qp) {
-  for (Group& group : groups_) {
-    std::erase_if(group.destinations,
-                  [qp](const Destination& to) { return to.qp == qp; });
+  most_destinations_ = std::max(most_destinations_, entry.destinations.size());
+  if (entry.rule.kind == FlowKind::kSniffer || !entry.rule.traps) {
+    ++passing_uses_;
   }
-  Changed();
 }
 
-bool Steering::LeadsTo(const QueuePair* qp) const {
-  return std::ranges::any_of(groups_, [qp](const Group& group) {
-    return std::ranges::any_of(group.destinations, [qp](const Destination& to) {
-      return to.qp == qp;
-    });
-  });
+std::optional<FlowRule> Steering::Remove(FlowUse& use) {
+  if (use.entry == nullptr) return std::nullopt;
+  std::vector<FlowUse*>& of_qp = uses_[use.qp];
+  of_qp[use.position] = of_qp.back();
+  of_qp[use.position]->position = use.position;
+  of_qp.pop_back();
+  if (of_qp.empty()) uses_.erase(use.qp);
+  return Detach(use);
 }
 
-void Steering::Find(std::span<const std::byte> frame,
-                    std::vector<QueuePair*>& targets) const {
-  targets.clear();
-  const FlowFields fields = ReadFlowFields(frame);
-  bool taken = false;
-  for (const Group& group : groups_) {
-    const bool sniffs = group.rule.kind == FlowKind::kSniffer;
-    if ((taken && !sniffs) || !group.rule.match.Matches(fields)) continue;
-    taken = true;
-    for (const Destination& to : group.destinations) {
-      if (sniffs || std::ranges::count(targets, to.qp) == 0) {
-        targets.push_back(to.qp);
+std::vector<FlowRule> Steering::RemoveAll(const QueuePair* qp) {
+  std::vector<FlowRule> gone;
+  const auto of_qp = uses_.find(qp);
+  if (of_qp == uses_.end()) return gone;
+  for (FlowUse* use : of_qp->second) {
+    if (const auto rule = Detach(*use); rule.has_value()) gone.push_back(*rule);
+  }
+  uses_.erase(of_qp);
+  return gone;
+}
+
+// Takes `use` out of its rule, and the rule out if it was the last use.
+std::optional<FlowRule> Steering::Detach(FlowUse& use) {
+  FlowEntry& entry = *std::exchange(use.entry, nullptr);
+  --use_count_;
+  if (entry.rule.kind == FlowKind::kSniffer || !entry.rule.traps) {
+    --passing_uses_;
+  }
+  const auto at =
+      std::ranges::find(entry.destinations, use.qp, &FlowDestination::qp);
+  if (--at->uses == 0) entry.destinations.erase(at);
+  if (use.counts != nullptr) {
+    entry.counts.erase(std::ranges::find(entry.counts, use.counts));
+  }
+  std::optional<FlowRule> gone;
+  if (entry.destinations.empty()) {
+    gone = entry.rule;
+    FlowTable& table = TableFor(*gone);
+    table.Erase(&entry);
+    if (table.empty()) RemoveTable(*gone);
+  }
+  FindSoleTarget();
+  return gone;
+}
+
+// Without a look at frames, only the first rule of all can decide: one that
+// takes everything and is older than what else has its priority.
+void Steering::FindSoleTarget() {
+  sole_target_ = nullptr;
+  if (had_sniffer_ || levels_.empty()) return;
+  const Level& first = levels_.front();
+  const auto table = tables_.find({first.place, FlowWords{}});
+  if (table == tables_.end()) return;
+  const FlowEntry* taker = table->second->Find({});
+  const bool is_plain = taker->rule.traps && !taker->drops && taker->tag == 0 &&
+                        taker->counts.empty();
+  if (!is_plain || taker->destinations.size() != 1 ||
+      first.tables.front()->oldest() < taker->sequence) {
+    return;
+  }
+  sole_target_ = taker->destinations.front().qp;
+}
+
+void Steering::Find(std::span<const std::byte> frame, bool sniffed,
+                    FlowVerdict& verdict) const noexcept {
+  verdict.targets.clear();
+  verdict.counted.clear();
+  verdict.dropped = false;
+  const auto fields = std::bit_cast<FlowWords>(ReadFlowFields(frame));
+  if (!sniffed) {
+    for (const Level& level : levels_) {
+      if (std::get<bool>(level.place)) {
+        const FlowEntry* entry = Oldest(level, fields);
+        if (entry == nullptr) continue;
+        Append(*entry, verdict);
+        break;
       }
+      for (const FlowTable* table : level.tables) {
+        const FlowEntry* entry = table->Find(fields);
+        if (entry != nullptr) Append(*entry, verdict);
+      }
+    }
+  }
+  for (const Level& level : sniffers_) {
+    for (const FlowTable* table : level.tables) {
+      const FlowEntry* entry = table->Find(fields);
+      if (entry != nullptr) Append(*entry, verdict);
     }
   }
 }
 
-void Steering::Changed() {
-  std::erase_if(groups_,
-                [](const Group& group) { return group.destinations.empty(); });
-  const bool sole = !groups_.empty() &&
-                    groups_.front().rule.match.takes_all() &&
-                    groups_.front().destinations.size() == 1 &&
-                    groups_.front().rule.kind != FlowKind::kSniffer &&
-                    groups_.back().rule.kind != FlowKind::kSniffer;
-  sole_target_ = sole ? groups_.front().destinations.front().qp : nullptr;
+inline const FlowEntry* Steering::Oldest(const Level& level,
+                                         const FlowWords& fields) noexcept {
+  const FlowEntry* oldest = nullptr;
+  for (const FlowTable* table : level.tables) {
+    if (oldest != nullptr && table->oldest() > oldest->sequence) break;
+    const FlowEntry* entry = table->Find(fields);
+    if (entry == nullptr) continue;
+    if (oldest == nullptr || entry->sequence < oldest->sequence) oldest = entry;
+  }
+  return oldest;
+}
+
+inline void Steering::Append(const FlowEntry& entry,
+                             FlowVerdict& verdict) noexcept {
+  if (!entry.counts.empty()) verdict.counted.push_back(&entry);
+  if (entry.drops) {
+    verdict.dropped = true;
+    return;
+  }
+  for (const FlowDestination& to : entry.destinations) {
+    verdict.targets.push_back({.qp = to.qp, .tag = entry.tag});
+  }
+}
+
+void Steering::Count(const FlowVerdict& verdict, uint32_t bytes) noexcept {
+  for (const FlowEntry* entry : verdict.counted) {
+    for (FlowCounts* counts : entry->counts) {
+      counts->packets.Add(1);
+      counts->bytes.Add(bytes);
+    }
+  }
+}
+
+void Steering::Reserve(FlowVerdict& verdict) const {
+  verdict.targets.reserve(std::bit_ceil(passing_uses_ + most_destinations_));
+  verdict.counted.reserve(std::bit_ceil(passing_uses_ + 1));
 }
 
 }  // namespace weir::hca

@@ -1,0 +1,50 @@
+#include "weir/hca/multicast_groups.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "weir/hca/limits.h"
+
+namespace weir::hca {
+
+FlowRule MulticastGroups::RuleFor(const Mac& mac) {
+  constexpr Mac kExact = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+  return {.kind = FlowKind::kNormal,
+          .priority = 0,
+          .match = FlowMatch::Destination(mac, kExact)};
+}
+
+FlowUse* MulticastGroups::Find(const Mac& mac, const QueuePair* qp) {
+  const auto at = attachments_.find({mac, qp});
+  return at == attachments_.end() ? nullptr : &at->second;
+}
+
+int MulticastGroups::Check(const Mac& mac) const {
+  if (attachments_.size() == kMaxMcastAttachments) return ENOMEM;
+  const auto group = groups_.find(mac);
+  if (group == groups_.end()) {
+    return groups_.size() == kMaxMcastGroups ? ENOMEM : 0;
+  }
+  return group->second == kMaxMcastQps ? ENOMEM : 0;
+}
+
+FlowUse& MulticastGroups::Add(const Mac& mac, const QueuePair* qp) {
+  ++groups_[mac];
+  return attachments_[{mac, qp}];
+}
+
+void MulticastGroups::Remove(const Mac& mac, const QueuePair* qp) {
+  attachments_.erase({mac, qp});
+  const auto group = groups_.find(mac);
+  if (--group->second == 0) groups_.erase(group);
+}
+
+void MulticastGroups::RemoveAll(const QueuePair* qp) {
+  for (auto at = attachments_.begin(); at != attachments_.end();) {
+    const Key key = at->first;
+    ++at;
+    if (key.second == qp) Remove(key.first, qp);
+  }
+}
+
+}  // namespace weir::hca
