@@ -1,5 +1,6 @@
 // The state machine of raw packet queue pairs, and their limits.
 
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 
 #include <cerrno>
@@ -91,6 +92,37 @@ TEST(QueuePairTest, FlushesInOrderWhenItMovesToErr) {
     EXPECT_EQ(done[i].wr_id, i);
     EXPECT_EQ(done[i].qp_num, rig.qp->qp_num);
   }
+}
+
+TEST(QueuePairTest, TellsOnceThatItFailedByItself) {
+  VerbsRig rig;
+  fcntl(rig.context->async_fd, F_SETFL, O_NONBLOCK);
+  ibv_async_event event{};
+  for (int round = 0; round < 2; ++round) {
+    rig.MoveTo(IBV_QPS_RTS);
+    // Longer than its region: the rest of the sends is flushed.
+    ASSERT_EQ(rig.PostSend(VerbsRig::kBuffers, 64, IBV_SEND_SIGNALED), 0);
+    rig.PostSend(0, 64, IBV_SEND_SIGNALED);
+    EXPECT_GE(rig.Poll(2).size(), 1u);
+    ASSERT_EQ(ibv_get_async_event(rig.context, &event), 0);
+    EXPECT_EQ(event.event_type, IBV_EVENT_QP_FATAL);
+    EXPECT_EQ(event.element.qp, rig.qp);
+    ibv_ack_async_event(&event);
+    EXPECT_EQ(ibv_get_async_event(rig.context, &event), -1);
+    EXPECT_EQ(errno, EAGAIN);
+  }
+}
+
+TEST(QueuePairTest, DoesNotTellOfAFailureThatTheProgramAskedFor) {
+  VerbsRig rig;
+  fcntl(rig.context->async_fd, F_SETFL, O_NONBLOCK);
+  rig.MoveTo(IBV_QPS_RTS);
+  ASSERT_EQ(rig.PostReceive(0), 0);
+  ASSERT_EQ(rig.Modify(IBV_QPS_ERR), 0);
+  ASSERT_EQ(rig.PostReceive(0), 0);
+  EXPECT_EQ(rig.Poll(2).size(), 2u);
+  ibv_async_event event{};
+  EXPECT_EQ(ibv_get_async_event(rig.context, &event), -1);
 }
 
 TEST(QueuePairTest, ForgetsEverythingInReset) {

@@ -115,6 +115,7 @@ void Context::FillOperations() {
 }
 
 int Context::Close() {
+  if (IsInherited()) return 0;
   port_->RemoveListener(events_);
   port_->RemoveFlowsOf(&context);
   device_.ClosePort();
@@ -146,6 +147,7 @@ ibv_pd* Context::AllocPd() {
 }
 
 int Context::DeallocPd(ibv_pd* pd) {
+  if (IsInherited()) return 0;
   if (ProtectionDomain::Of(pd).users != 0) return EBUSY;
   delete &ProtectionDomain::Of(pd);
   --pds_;
@@ -190,6 +192,7 @@ int Context::ReregisterMr(ibv_mr* mr, int flags, ibv_pd* pd,
 }
 
 int Context::DeregisterMr(ibv_mr* mr) {
+  if (IsInherited()) return 0;
   --ProtectionDomain::Of(mr->pd).users;
   regions_.Deregister(static_cast<MemoryRegion*>(mr));
   port_->Quiesce();
@@ -205,6 +208,7 @@ ibv_comp_channel* Context::CreateChannel() {
 }
 
 int Context::DestroyChannel(ibv_comp_channel* channel) {
+  if (IsInherited()) return 0;
   auto* whole = static_cast<CompChannel*>(channel);
   if (whole->in_use()) return EBUSY;
   delete whole;
@@ -238,6 +242,7 @@ int Context::ResizeCq(ibv_cq* cq, int entries) {
 }
 
 int Context::DestroyCq(ibv_cq* cq) {
+  if (IsInherited()) return 0;
   CompletionQueue* const whole = &CompletionQueue::Of(cq);
   if (whole->in_use()) return EBUSY;
   delete whole;

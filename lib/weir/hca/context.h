@@ -5,6 +5,8 @@
 #define WEIR_HCA_CONTEXT_H_
 
 #include <infiniband/verbs.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstddef>
@@ -39,7 +41,9 @@ class Context : public PublicObject<verbs_context> {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  // Lives on while objects of it do: programs leak them.
+  // Lives on while objects of it do: programs leak them. In a forked child this
+  // and whatever destroys do nothing: the objects are the parent's, and so may
+  // be a lock that one of its threads had.
   int Close();
 
   // ibv_get_async_event: 0, or -1 and errno.
@@ -82,6 +86,7 @@ class Context : public PublicObject<verbs_context> {
   Context(Device& device, std::shared_ptr<Port> port);
   ~Context();
 
+  bool IsInherited() const noexcept { return process_ != getpid(); }
   void FillOperations();
   void FillFlowOperations();
   // Deletes the context when it is closed and its last object is gone.
@@ -92,6 +97,7 @@ class Context : public PublicObject<verbs_context> {
   std::shared_ptr<Port> port_;
   AsyncEvents events_;
   MrTable regions_;
+  const pid_t process_ = getpid();
   // The open context itself and its objects.
   std::atomic<size_t> references_ = 1;
   std::atomic<uint32_t> pds_ = 0;

@@ -42,6 +42,7 @@ ibv_flow* Context::CreateFlow(ibv_qp* qp, const ibv_flow_attr& attr) {
 }
 
 int Context::DestroyFlow(ibv_flow* flow) {
+  if (IsInherited()) return 0;
   Flow* const whole = &Flow::Of(flow);
   port_->RemoveFlow(whole->use);
   if (whole->counters != nullptr) whole->counters->Unref();

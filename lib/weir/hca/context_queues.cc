@@ -41,6 +41,7 @@ ibv_qp* Context::CreateQp(ibv_pd* pd, ibv_qp_init_attr& attr) {
 }
 
 int Context::DestroyQp(ibv_qp* qp) {
+  if (IsInherited()) return 0;
   QueuePair* const whole = &QueuePair::Of(qp);
   if (port_->HasFlows(whole)) return EBUSY;
   --ProtectionDomain::Of(qp->pd).users;

@@ -1,5 +1,7 @@
 #include "weir/hca/device.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -63,6 +65,12 @@ Device::Device(absl::string_view key, absl::string_view device_name,
 
 absl::StatusOr<std::shared_ptr<Port>> Device::OpenPort() {
   const std::lock_guard hold(lock_);
+  if (process_ != getpid()) {
+    // A forked child has no part in what its parent opened.
+    process_ = getpid();
+    port_.reset();
+    users_ = 0;
+  }
   if (users_ == 0) {
     const absl::Status opened = OpenMedium();
     open_error_ = std::string(opened.message());

@@ -5,6 +5,7 @@
 #define WEIR_HCA_DEVICE_H_
 
 #include <infiniband/verbs.h>
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstddef>
@@ -57,6 +58,8 @@ class Device : public PublicObject<ibv_device> {
   net::MacAddress mac_;
   std::atomic<uint32_t> next_qp_number_ = 1;
   std::mutex lock_;
+  // That which has the port open.
+  pid_t process_ = 0;
   size_t users_ = 0;
   std::string open_error_;
   std::shared_ptr<Port> port_;

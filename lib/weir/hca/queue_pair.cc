@@ -143,6 +143,7 @@ int QueuePair::Modify(const ibv_qp_attr& attr, int mask) {
   }
   if (from == to && to != IBV_QPS_ERR) return 0;
   MoveQueues(to);
+  if (to == IBV_QPS_RESET) told_of_failure_ = false;
   qp_base.state = to;
   return 0;
 }
@@ -158,6 +159,12 @@ void QueuePair::FailBoth() noexcept {
   if (!HasFailed()) return;
   if (receives_.has_value()) receives_->Fail();
   if (sends_.has_value()) sends_->Fail();
+  if (told_of_failure_) return;
+  told_of_failure_ = true;
+  ibv_async_event event{};
+  event.element.qp = &qp_base;
+  event.event_type = IBV_EVENT_QP_FATAL;
+  events_.Raise(event);
 }
 
 void QueuePair::Query(ibv_qp_attr& attr, ibv_qp_init_attr& init) {

@@ -117,6 +117,7 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
   bool signal_all_;
   // Serialises Modify and FailBoth and guards qp_base.state.
   SpinLock modify_lock_;
+  bool told_of_failure_ = false;
 };
 
 }  // namespace weir::hca
