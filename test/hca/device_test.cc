@@ -68,7 +68,8 @@ TEST(DeviceTest, SaysWhatIsWrongWithAKey) {
             "nul:: unknown kind \"nul\"; known kinds are loopback, null, "
             "packet, pcap, tap, wire");
   EXPECT_EQ(Refusal("null:,sise=3"),
-            "null:,sise=3: unknown key \"sise\"; null knows mtu, size");
+            "null:,sise=3: unknown key \"sise\"; null knows mtu, size, "
+            "corrupt, delay, dup, impair, jitter, loss, rate, reorder, seed");
   EXPECT_NE(Refusal("null").find("kind:argument"), std::string::npos);
 }
 

@@ -20,6 +20,7 @@ Port::Port(std::unique_ptr<Backend> backend, const net::MacAddress& mac)
                        static_cast<uint32_t>(net::kL2OverheadBytes)),
       backend_(std::move(backend)),
       link_(backend_->ReadLink()),
+      holds_sends_(backend_->info().holds_sends),
       info_(backend_->info()),
       mac_(info_.mac == net::MacAddress{} ? mac : info_.mac) {}
 
@@ -310,10 +311,24 @@ size_t Port::Transmit(std::span<const TxFrame> frames) noexcept {
   }
   sent_.frames.Add(taken);
   sent_.bytes.Add(bytes);
+  if (holds_sends_) [[unlikely]] {
+    FlushLocked();
+  }
   return taken;
 }
 
+// What is held counts as one queue that waits, so that pollers come by.
+void Port::FlushLocked() noexcept {
+  const bool holds = backend_->Flush();
+  if (holds != holds_now_) ChangeBacklog(holds ? 1 : -1);
+  holds_now_ = holds;
+}
+
 void Port::RetrySends() noexcept {
+  if (holds_sends_) [[unlikely]] {
+    const std::unique_lock hold(send_lock_, std::try_to_lock);
+    if (hold.owns_lock() && backend_ != nullptr) FlushLocked();
+  }
   const std::unique_lock hold(list_lock_, std::try_to_lock);
   if (!hold.owns_lock()) return;
   for (QueuePair* qp : queue_pairs_) qp->RetrySends();

@@ -146,6 +146,7 @@ class Port {
   bool MustWait() noexcept;
   Delivery Deliver(const Target& to, const RxFrame& frame) noexcept;
   void WakeArmedLocked();
+  void FlushLocked() noexcept;
   LinkState CheckLinkLocked();
 
   struct ReceiveCounters {
@@ -182,6 +183,9 @@ class Port {
 
   alignas(kCacheLine) SpinLock send_lock_;
   LinkForce send_force_ = LinkForce::kNone;
+  // Whether the medium may hold frames back, and whether it does.
+  std::atomic<bool> holds_sends_;
+  bool holds_now_ = false;
   SendCounters sent_;
 
   alignas(kCacheLine) std::atomic<int> backlog_ = 0;

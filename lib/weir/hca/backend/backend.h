@@ -70,6 +70,8 @@ struct BackendInfo {
   // True: kFrameChecksumGood is missing only where a checksum is wrong or there
   // is none, so that nobody needs to verify again.
   bool verifies_checksums = false;
+  // True: frames that Transmit took may wait for Flush.
+  bool holds_sends = false;
 };
 
 // A count that a backend keeps; `name` is a literal such as "rx_dropped".
@@ -92,6 +94,10 @@ class Backend {
   // full: the caller offers the rest again later. A frame that can never be
   // sent is taken, dropped and counted.
   virtual size_t Transmit(std::span<const TxFrame> frames) noexcept = 0;
+
+  // Sends what Transmit took and what is due by now; true while there is more to
+  // come. Serialised with Transmit.
+  virtual bool Flush() noexcept { return false; }
 
   // The oldest unconsumed frames, `max` at most, in order of arrival. Does not
   // consume: the same frames come back until Consume.

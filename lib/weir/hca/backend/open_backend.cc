@@ -1,6 +1,12 @@
 #include "weir/hca/backend/open_backend.h"
 
+#include <vector>
+
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "weir/hca/backend/impair/impaired.h"
+#include "weir/hca/backend/impair/impairment.h"
 #include "weir/hca/backend/loopback.h"
 #include "weir/hca/backend/null.h"
 #include "weir/hca/backend/packet.h"
@@ -9,17 +15,43 @@
 #include "weir/hca/backend/wire.h"
 
 namespace weir::hca {
+namespace {
+
+// The options of the kind, and those that all kinds know.
+absl::Status Check(const DeviceKey& key, std::vector<absl::string_view> known) {
+  for (const absl::string_view name : ImpairmentOptions()) {
+    known.push_back(name);
+  }
+  return CheckOptions(key, known);
+}
+
+// What the medium itself has to know.
+DeviceKey WithoutImpairment(DeviceKey key) {
+  std::erase_if(key.options, [](const auto& option) {
+    return absl::c_linear_search(ImpairmentOptions(), option.first);
+  });
+  return key;
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> OpenMedium(const DeviceKey& key) {
+  if (key.kind == "loopback") return OpenLoopback(key);
+  if (key.kind == "packet") return OpenPacket(key);
+  if (key.kind == "pcap") return OpenPcap(key);
+  if (key.kind == "tap") return OpenTap(key);
+  if (key.kind == "wire") return OpenWire(key);
+  return OpenNull(key);
+}
+
+}  // namespace
 
 absl::Status CheckBackendKey(const DeviceKey& key) {
-  if (key.kind == "loopback") {
-    return CheckOptions(key, {"flow_control", "mtu"});
-  }
-  if (key.kind == "null") return CheckOptions(key, {"mtu", "size"});
-  if (key.kind == "packet") return CheckOptions(key, {"flow_control"});
-  if (key.kind == "pcap") return CheckOptions(key, {"loop", "mtu", "out"});
-  if (key.kind == "tap") return CheckOptions(key, {"mtu"});
+  if (key.kind == "loopback") return Check(key, {"flow_control", "mtu"});
+  if (key.kind == "null") return Check(key, {"mtu", "size"});
+  if (key.kind == "packet") return Check(key, {"flow_control"});
+  if (key.kind == "pcap") return Check(key, {"loop", "mtu", "out"});
+  if (key.kind == "tap") return Check(key, {"mtu"});
   if (key.kind == "wire") {
-    return CheckOptions(key, {"bytes", "end", "flow_control", "mtu"});
+    return Check(key, {"bytes", "end", "flow_control", "mtu"});
   }
   return absl::InvalidArgumentError(absl::StrCat(
       key.text, ": unknown kind \"", key.kind,
@@ -28,12 +60,12 @@ absl::Status CheckBackendKey(const DeviceKey& key) {
 
 absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const DeviceKey& key) {
   if (absl::Status known = CheckBackendKey(key); !known.ok()) return known;
-  if (key.kind == "loopback") return OpenLoopback(key);
-  if (key.kind == "packet") return OpenPacket(key);
-  if (key.kind == "pcap") return OpenPcap(key);
-  if (key.kind == "tap") return OpenTap(key);
-  if (key.kind == "wire") return OpenWire(key);
-  return OpenNull(key);
+  const absl::StatusOr<Impairment> impairment = ParseImpairment(key);
+  if (!impairment.ok()) return impairment.status();
+  absl::StatusOr<std::unique_ptr<Backend>> medium =
+      OpenMedium(WithoutImpairment(key));
+  if (!medium.ok() || !impairment->has_effect()) return medium;
+  return Impaired::Create(*std::move(medium), *impairment, key.text);
 }
 
 }  // namespace weir::hca
