@@ -3,6 +3,7 @@
 
 import re
 import subprocess
+import sys
 import unittest
 
 import netns
@@ -42,6 +43,31 @@ class DeviceListTest(unittest.TestCase):
         self.assertIn('weir_null0', found)
         self.assertIn('weir_seen', found)
         self.assertNotIn('weir_unseen', found)
+
+    def test_stays_when_a_program_unloads_it(self):
+        program = f'''
+import _ctypes, ctypes
+context = None
+for _ in range(3):
+    library = ctypes.CDLL({preload.LIBRARY!r})
+    for name in 'get_device_list', 'open_device', 'alloc_pd':
+        getattr(library, f'ibv_{{name}}').restype = ctypes.c_void_p
+    if context is None:
+        devices = library.ibv_get_device_list(None)
+        device = ctypes.c_void_p.from_address(devices)
+        context = library.ibv_open_device(device)
+    assert library.ibv_alloc_pd(ctypes.c_void_p(context))
+    _ctypes.dlclose(library._handle)
+'''
+        environment = preload.environment('soft0=null:')
+        del environment['LD_PRELOAD']
+        runtime = preload.sanitizer_runtime()
+        if runtime:
+            environment['LD_PRELOAD'] = runtime
+        done = subprocess.run([sys.executable, '-c', program], env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
 
 
 if __name__ == '__main__':
