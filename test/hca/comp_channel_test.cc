@@ -9,12 +9,13 @@
 
 #include "gtest/gtest.h"
 #include "test/hca/verbs_rig.h"
+#include "test/support/own_wire.h"
 
 namespace weir::hca {
 namespace {
 
 VerbsRig::Options OnWire(const std::string& name) {
-  return {.key = "wire:" + name, .with_channel = true};
+  return {.key = OwnWire(name), .with_channel = true};
 }
 
 bool IsReadable(int fd, int timeout_ms = 0) {

@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "test/hca/verbs_rig.h"
+#include "test/support/own_wire.h"
 
 namespace weir::hca {
 namespace {
@@ -62,8 +63,8 @@ class SteeringTest : public ::testing::Test {
   }
 
   static std::string KeyOf() {
-    return std::string("wire:") +
-           ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    return OwnWire(
+        ::testing::UnitTest::GetInstance()->current_test_info()->name());
   }
 
   void Post(size_t count) {
@@ -222,8 +223,8 @@ TEST_F(SteeringTest, RefusesBadRules) {
 }
 
 TEST(SteeringDropTest, DropsWithoutFlowControl) {
-  VerbsRig sender({.key = "wire:lossy,flow_control=off"});
-  VerbsRig receiver({.key = "wire:lossy,flow_control=off"});
+  VerbsRig sender({.key = OwnWire("lossy") + ",flow_control=off"});
+  VerbsRig receiver({.key = OwnWire("lossy") + ",flow_control=off"});
   for (VerbsRig* rig : {&sender, &receiver}) rig->MoveTo(IBV_QPS_RTS);
   receiver.TakeEverything();
   ASSERT_EQ(receiver.PostReceive(0), 0);

@@ -10,6 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "test/hca/verbs_rig.h"
+#include "test/support/own_wire.h"
 
 namespace weir::hca {
 namespace {
@@ -17,8 +18,8 @@ namespace {
 constexpr size_t kFrames = 2000;
 
 TEST(ThreadsTest, TwoEndsOfAWirePassEveryFrame) {
-  VerbsRig a({.key = "wire:two-threads"});
-  VerbsRig b({.key = "wire:two-threads"});
+  VerbsRig a({.key = OwnWire("two-threads")});
+  VerbsRig b({.key = OwnWire("two-threads")});
   for (VerbsRig* rig : {&a, &b}) {
     rig->MoveTo(IBV_QPS_RTS);
     rig->TakeEverything();

@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "test/hca/verbs_rig.h"
+#include "test/support/own_wire.h"
 
 namespace weir::hca {
 namespace {
@@ -24,7 +25,7 @@ struct Cable {
   }
   static VerbsRig::Options With(VerbsRig::Options options,
                                 const std::string& name) {
-    options.key = "wire:" + name;
+    options.key = OwnWire(name);
     return options;
   }
   VerbsRig a;

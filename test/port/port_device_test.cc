@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "test/support/capability.h"
+#include "test/support/own_wire.h"
 #include "weir/topo/sysfs.h"
 
 namespace weir {
@@ -96,7 +97,7 @@ std::vector<PortDevice> OpenAll(const Names&... names) {
 
 TEST(CheckDistinctTest, LetsSoftDevicesShareAKey) {
   const std::vector<PortDevice> devices =
-      OpenAll("null:", "null:", "wire:distinct", "wire:distinct");
+      OpenAll("null:", "null:", OwnWire("distinct"), OwnWire("distinct"));
   const absl::Status distinct = CheckDistinct(devices);
   EXPECT_TRUE(distinct.ok()) << distinct;
 }
@@ -131,7 +132,7 @@ TEST(CheckDistinctTest, TellsFromNamesWhatIsGivenTwice) {
 TEST(CheckDistinctTest, LetsNamesDifferOrShareWhatMayBeShared) {
   for (const std::vector<std::string>& names :
        {std::vector<std::string>{"null:", "null:"},
-        {"wire:a", "wire:a"},
+        {OwnWire("a"), OwnWire("a")},
         {"pcap:x", "pcap:x"},
         {"pcap:,out=x", "pcap:,out=y"},
         {"pcap:,out=/dev/null", "pcap:,out=/dev/null"}}) {

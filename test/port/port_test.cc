@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "test/port/port_lab.h"
 #include "test/support/capability.h"
+#include "test/support/own_wire.h"
 
 namespace weir {
 namespace {
@@ -67,7 +68,8 @@ TEST(PortTest, RefusesAnMtuThatItsMbufsCannotHold) {
   const auto pool =
       MbufPool::Create({.mbufs = 512, .chunk_bytes = 512, .caches = 1});
   ASSERT_TRUE(pool.ok()) << pool.status();
-  const auto port = Port::Open("wire:port_test_mtu,mtu=65535", **pool, kSmall);
+  const auto port =
+      Port::Open(OwnWire("port_test_mtu") + ",mtu=65535", **pool, kSmall);
   EXPECT_EQ(port.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(port.status().message()),
               AllOf(HasSubstr("a frame of 65557 bytes needs 129 mbufs of 512"),
@@ -87,8 +89,8 @@ TEST(PortTest, TellsHowManyMbufsItsQueuesHold) {
 TEST(PortTest, CarriesFramesByteForByteBetweenTwoPortsOfOneThread) {
   Lab lab(2048);
   {
-    Port a = OpenOrDie("wire:port_test_bytes", *lab.pool, kSmall);
-    Port b = OpenOrDie("wire:port_test_bytes", *lab.pool, kSmall);
+    Port a = OpenOrDie(OwnWire("port_test_bytes"), *lab.pool, kSmall);
+    Port b = OpenOrDie(OwnWire("port_test_bytes"), *lab.pool, kSmall);
     EXPECT_NE(a.mac(), b.mac());
     std::vector<FrameBytes> sent;
     std::vector<FrameBytes> received;
@@ -114,8 +116,10 @@ TEST(PortTest, CarriesFramesByteForByteBetweenTwoPortsOfOneThread) {
 TEST(PortTest, CarriesJumboFramesAsChains) {
   Lab lab(4096);
   {
-    Port a = OpenOrDie("wire:port_test_jumbo,mtu=9000", *lab.pool, kSmall);
-    Port b = OpenOrDie("wire:port_test_jumbo,mtu=9000", *lab.pool, kSmall);
+    Port a =
+        OpenOrDie(OwnWire("port_test_jumbo") + ",mtu=9000", *lab.pool, kSmall);
+    Port b =
+        OpenOrDie(OwnWire("port_test_jumbo") + ",mtu=9000", *lab.pool, kSmall);
     std::vector<FrameBytes> sent;
     std::vector<FrameBytes> received;
     for (const uint32_t bytes : {60u, 9022u, 1920u, 1921u, 5000u, 64u, 9014u}) {

@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "test/port/port_lab.h"
+#include "test/support/own_wire.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/port/port_context.h"
 
@@ -49,8 +50,8 @@ TEST(RxQueueTest, GoesOnWithFewerReceivesWhileThePoolIsDryAndRecovers) {
   Lab receiver(128);
   Lab sender(1024);
   {
-    Port from = OpenOrDie("wire:rx_queue_test_dry", *sender.pool, kSmall);
-    Port to = OpenOrDie("wire:rx_queue_test_dry", *receiver.pool, kSmall);
+    Port from = OpenOrDie(OwnWire("rx_queue_test_dry"), *sender.pool, kSmall);
+    Port to = OpenOrDie(OwnWire("rx_queue_test_dry"), *receiver.pool, kSmall);
     std::vector<FrameBytes> sent;
     for (uint32_t i = 0; i < 300; ++i) {
       sent.push_back(NumberedFrame(60 + i, i));
@@ -109,8 +110,8 @@ TEST(RxQueueTest, RecoversFromAFrameLongerThanItsReceives) {
   Lcore lcore(0, pool->cache(0));
   Lab sender;
   {
-    Port from = OpenOrDie("wire:rx_queue_test_long", *sender.pool, kSmall);
-    RxQueue queue = MakeShortQueue("wire:rx_queue_test_long", *pool);
+    Port from = OpenOrDie(OwnWire("rx_queue_test_long"), *sender.pool, kSmall);
+    RxQueue queue = MakeShortQueue(OwnWire("rx_queue_test_long"), *pool);
     std::vector<FrameBytes> received;
     const RxCounters& counters = *queue.counters();
     std::vector<FrameBytes> expected;

@@ -7,6 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "test/port/port_lab.h"
+#include "test/support/own_wire.h"
 #include "weir/port/port_context.h"
 
 namespace weir {
@@ -58,10 +59,10 @@ TEST(TxQueueTest, LeavesWhatThereIsNoRoomForAndGoesOnWhenThereIs) {
   Lab receiver;
   {
     // 64 KiB of wire hold fewer frames than are sent.
-    Port from =
-        OpenOrDie("wire:tx_queue_test_full,bytes=65536", *lab.pool, kSmall);
-    Port to = OpenOrDie("wire:tx_queue_test_full,bytes=65536", *receiver.pool,
-                        kSmall);
+    Port from = OpenOrDie(OwnWire("tx_queue_test_full") + ",bytes=65536",
+                          *lab.pool, kSmall);
+    Port to = OpenOrDie(OwnWire("tx_queue_test_full") + ",bytes=65536",
+                        *receiver.pool, kSmall);
     TxQueue& queue = from.tx[0];
     std::vector<FrameBytes> sent;
     std::vector<FrameBytes> received;
@@ -95,10 +96,10 @@ TEST(TxQueueTest, LeavesWhatThereIsNoRoomForAndGoesOnWhenThereIs) {
 TEST(TxQueueTest, ReturnsWhatIsInFlightWhenItGoes) {
   Lab lab(4096);
   {
-    Port from =
-        OpenOrDie("wire:tx_queue_test_gone,bytes=16384", *lab.pool, kSmall);
-    Port to =
-        OpenOrDie("wire:tx_queue_test_gone,bytes=16384", *lab.pool, kSmall);
+    Port from = OpenOrDie(OwnWire("tx_queue_test_gone") + ",bytes=16384",
+                          *lab.pool, kSmall);
+    Port to = OpenOrDie(OwnWire("tx_queue_test_gone") + ",bytes=16384",
+                        *lab.pool, kSmall);
     TxQueue queue = std::move(from.tx[0]);
     for (uint32_t i = 0; i < 50; ++i) {
       testing::SendOne(queue, lab.lcore, NumberedFrame(1000, i));
@@ -112,8 +113,8 @@ TEST(TxQueueTest, ReturnsWhatIsInFlightWhenItGoes) {
 TEST(TxQueueTest, DropsByNameWhatCanNeverBeSent) {
   Lab lab(1024);
   Lab receiver;
-  Port from = OpenOrDie("wire:tx_queue_test_drop", *lab.pool, kSmall);
-  Port to = OpenOrDie("wire:tx_queue_test_drop", *receiver.pool, kSmall);
+  Port from = OpenOrDie(OwnWire("tx_queue_test_drop"), *lab.pool, kSmall);
+  Port to = OpenOrDie(OwnWire("tx_queue_test_drop"), *receiver.pool, kSmall);
   std::vector<FrameBytes> received;
   Burst burst(lab.lcore.cache());
   MbufCache& cache = lab.lcore.cache();
@@ -165,8 +166,9 @@ TEST(TxQueueTest, RecoversFromAnErrorAndLosesOnlyWhatWasInFlight) {
   Lab lab(128);
   Lab receiver(1024);
   {
-    Port to = OpenOrDie("wire:tx_queue_test_error", *receiver.pool, kSmall);
-    TxQueue queue = MakeHalfBlindQueue("wire:tx_queue_test_error", *lab.pool);
+    Port to = OpenOrDie(OwnWire("tx_queue_test_error"), *receiver.pool, kSmall);
+    TxQueue queue =
+        MakeHalfBlindQueue(OwnWire("tx_queue_test_error"), *lab.pool);
     MbufCache& cache = lab.lcore.cache();
     const std::span<std::byte> memory = lab.pool->arena().bytes();
     const std::byte* half = memory.data() + memory.size() / 2;

@@ -31,18 +31,22 @@ Record NumberedRecord(uint64_t number, size_t size) {
 class ByteRingTest : public testing::Test {
  protected:
   static constexpr size_t kBytes = 256;
+  static constexpr uint32_t kTag = 0xabcd1234;
 
   bool Append(const Record& record) {
-    const auto room = writer_.Append(record.size());
+    const bool fits = writer_.Fits(record.size());
+    const auto room = writer_.Append(record.size(), kTag);
+    EXPECT_EQ(room.has_value(), fits);
     if (!room.has_value()) return false;
     EXPECT_EQ(room->size(), record.size());
     std::copy(record.begin(), record.end(), room->begin());
     return true;
   }
 
-  std::vector<Record> Peek(size_t max) {
+  std::vector<Record> Take(size_t max) {
     std::vector<Record> records;
-    reader_.Peek(max, [&](std::span<const std::byte> record) {
+    reader_.Take(max, [&](std::span<const std::byte> record, uint32_t tag) {
+      EXPECT_EQ(tag, kTag);
       records.emplace_back(record.begin(), record.end());
     });
     return records;
@@ -56,7 +60,7 @@ class ByteRingTest : public testing::Test {
 
 TEST_F(ByteRingTest, IsEmptyAtFirst) {
   EXPECT_TRUE(reader_.empty());
-  EXPECT_TRUE(Peek(10).empty());
+  EXPECT_TRUE(Take(10).empty());
 }
 
 TEST_F(ByteRingTest, ShowsNothingBeforePublish) {
@@ -66,18 +70,61 @@ TEST_F(ByteRingTest, ShowsNothingBeforePublish) {
   EXPECT_FALSE(reader_.empty());
 }
 
-TEST_F(ByteRingTest, ShowsTheSameRecordsUntilTheyAreReleased) {
+TEST_F(ByteRingTest, ShowsEachRecordOnce) {
   ASSERT_TRUE(Append(NumberedRecord(1, 10)));
   ASSERT_TRUE(Append(NumberedRecord(2, 0)));
   writer_.Publish();
-  const std::vector<Record> both = {NumberedRecord(1, 10), {}};
-  EXPECT_EQ(Peek(10), both);
-  EXPECT_EQ(Peek(10), both);
-  EXPECT_EQ(Peek(1).size(), 1u);
+  EXPECT_EQ(Take(1), std::vector<Record>{NumberedRecord(1, 10)});
+  EXPECT_EQ(Take(10), std::vector<Record>{{}});
+  EXPECT_TRUE(Take(10).empty());
+}
+
+TEST_F(ByteRingTest, ShowsAgainToANewReaderWhatWasNotReleased) {
+  for (uint64_t number : {1, 2, 3}) {
+    ASSERT_TRUE(Append(NumberedRecord(number, 10)));
+  }
+  writer_.Publish();
+  ASSERT_EQ(Take(3).size(), 3u);
   reader_.Release(1);
-  EXPECT_EQ(Peek(10), std::vector<Record>{{}});
-  reader_.Release(1);
-  EXPECT_TRUE(reader_.empty());
+  reader_ = ByteRingReader(indices_, bytes_);
+  EXPECT_EQ(Take(1), std::vector<Record>{NumberedRecord(2, 10)});
+  reader_.ReleaseTaken();
+  reader_ = ByteRingReader(indices_, bytes_);
+  EXPECT_EQ(Take(9), std::vector<Record>{NumberedRecord(3, 10)});
+}
+
+// What a writer that dies has not published is as if it had never been.
+TEST_F(ByteRingTest, ANewWriterWritesOverWhatWasNotPublished) {
+  ASSERT_TRUE(Append(NumberedRecord(1, 10)));
+  writer_.Publish();
+  ASSERT_TRUE(Append(NumberedRecord(2, 100)));
+  writer_ = ByteRingWriter(indices_, bytes_);
+  ASSERT_TRUE(Append(NumberedRecord(3, 50)));
+  writer_.Publish();
+  EXPECT_EQ(Take(9), (std::vector<Record>{NumberedRecord(1, 10),
+                                          NumberedRecord(3, 50)}));
+}
+
+TEST_F(ByteRingTest, EmptiesARingWithALengthThatCannotBe) {
+  for (const uint32_t length : {11u, 300u, 0xfffffffeu, 0xffffffffu}) {
+    const uint64_t damages = reader_.damages();
+    const auto room = writer_.Append(2, kTag);
+    ASSERT_TRUE(room.has_value());
+    std::memcpy(room->data() - 8, &length, sizeof length);
+    writer_.Publish();
+    EXPECT_TRUE(Take(9).empty()) << length;
+    EXPECT_EQ(reader_.damages(), damages + 1) << length;
+    EXPECT_TRUE(reader_.empty());
+  }
+  ASSERT_TRUE(Append(NumberedRecord(1, 10)));
+  writer_.Publish();
+  EXPECT_EQ(Take(9), std::vector<Record>{NumberedRecord(1, 10)});
+}
+
+TEST_F(ByteRingTest, EmptiesARingWithAnIndexThatCannotBe) {
+  indices_.published = kBytes + 8;
+  EXPECT_TRUE(Take(9).empty());
+  EXPECT_EQ(reader_.damages(), 1u);
 }
 
 TEST_F(ByteRingTest, RefusesWhatDoesNotFitAndTakesItAfterRelease) {
@@ -86,7 +133,7 @@ TEST_F(ByteRingTest, RefusesWhatDoesNotFitAndTakesItAfterRelease) {
   ASSERT_TRUE(Append(half));
   EXPECT_FALSE(Append({}));
   writer_.Publish();
-  ASSERT_EQ(Peek(1).size(), 1u);
+  ASSERT_EQ(Take(1).size(), 1u);
   reader_.Release(1);
   EXPECT_TRUE(Append(half));
 }
@@ -96,42 +143,46 @@ TEST_F(ByteRingTest, TakesTheLongestRecordAtEveryPosition) {
     const Record longest = NumberedRecord(i, writer_.max_record_bytes());
     ASSERT_TRUE(Append(longest));
     writer_.Publish();
-    ASSERT_EQ(Peek(2), std::vector<Record>{longest});
+    ASSERT_EQ(Take(2), std::vector<Record>{longest});
     reader_.Release(1);
     ASSERT_TRUE(Append({}));
     writer_.Publish();
-    ASSERT_EQ(Peek(1).size(), 1u);
+    ASSERT_EQ(Take(1).size(), 1u);
     reader_.Release(1);
   }
 }
 
 TEST_F(ByteRingTest, ReleaseAllDropsWhatIsPublished) {
   ASSERT_TRUE(Append(NumberedRecord(1, 10)));
+  ASSERT_TRUE(Append(NumberedRecord(1, 10)));
+  ASSERT_TRUE(Append(NumberedRecord(1, 10)));
   writer_.Publish();
-  reader_.ReleaseAll();
+  ASSERT_EQ(Take(1).size(), 1u);
+  EXPECT_EQ(reader_.ReleaseAll(), 2u);
   EXPECT_TRUE(reader_.empty());
   ASSERT_TRUE(Append(NumberedRecord(2, 20)));
   writer_.Publish();
-  EXPECT_EQ(Peek(10), std::vector<Record>{NumberedRecord(2, 20)});
+  EXPECT_EQ(Take(10), std::vector<Record>{NumberedRecord(2, 20)});
 }
 
 TEST_F(ByteRingTest, NewEndsGoOnWhereTheOldOnesStopped) {
   ASSERT_TRUE(Append(NumberedRecord(1, 10)));
   ASSERT_TRUE(Append(NumberedRecord(2, 20)));
   writer_.Publish();
-  ASSERT_EQ(Peek(1).size(), 1u);
+  ASSERT_EQ(Take(1).size(), 1u);
   reader_.Release(1);
   writer_ = ByteRingWriter(indices_, bytes_);
   reader_ = ByteRingReader(indices_, bytes_);
   ASSERT_TRUE(Append(NumberedRecord(3, 30)));
   writer_.Publish();
-  EXPECT_EQ(Peek(10), (std::vector<Record>{NumberedRecord(2, 20),
+  EXPECT_EQ(Take(10), (std::vector<Record>{NumberedRecord(2, 20),
                                            NumberedRecord(3, 30)}));
 }
 
 TEST_F(ByteRingTest, BehavesLikeAQueueOfRecords) {
   std::mt19937 random(1);
   std::deque<Record> model;
+  size_t taken = 0;
   uint64_t number = 0;
   uint64_t refused = 0;
   for (int step = 0; step < 100'000; ++step) {
@@ -149,17 +200,17 @@ TEST_F(ByteRingTest, BehavesLikeAQueueOfRecords) {
       }
       writer_.Publish();
     } else {
-      const std::vector<Record> records = Peek(random() % 4);
-      ASSERT_LE(records.size(), model.size());
-      const size_t release = random() % (records.size() + 1);
-      for (size_t i = 0; i < records.size(); ++i) {
-        ASSERT_EQ(records[i], model[i]);
+      for (const Record& record : Take(random() % 4)) {
+        ASSERT_LT(taken, model.size());
+        ASSERT_EQ(record, model[taken++]);
       }
+      const size_t release = random() % (taken + 1);
       reader_.Release(release);
       model.erase(model.begin(),
                   model.begin() + static_cast<std::ptrdiff_t>(release));
+      taken -= release;
     }
-    ASSERT_EQ(reader_.empty(), model.empty());
+    ASSERT_EQ(reader_.empty(), model.size() == taken);
   }
   EXPECT_GT(refused, 0u);
   EXPECT_GT(number, 10'000u);
@@ -175,7 +226,7 @@ TEST(ByteRingThreadsTest, CarriesRecordsBetweenTwoThreadsInOrder) {
     for (uint64_t number = 0; number < kRecords;) {
       for (size_t burst = 0; burst < 5 && number < kRecords; ++burst) {
         const size_t size = sizeof number + number % 100;
-        const auto room = writer.Append(size);
+        const auto room = writer.Append(size, 0);
         if (!room.has_value()) break;
         std::memset(room->data(), static_cast<int>(number & 0xff), size);
         std::memcpy(room->data(), &number, sizeof number);
@@ -189,7 +240,8 @@ TEST(ByteRingThreadsTest, CarriesRecordsBetweenTwoThreadsInOrder) {
   uint64_t expected = 0;
   uint64_t wrong = 0;
   while (expected < kRecords) {
-    const size_t shown = reader.Peek(7, [&](std::span<const std::byte> record) {
+    const size_t shown = reader.Take(7, [&](std::span<const std::byte> record,
+                                            uint32_t) {
       uint64_t number = 0;
       std::memcpy(&number, record.data(), sizeof number);
       if (number != expected || record.size() != sizeof number + number % 100 ||

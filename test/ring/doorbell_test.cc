@@ -13,18 +13,27 @@ namespace {
 
 TEST(DoorbellTest, IsNotArmedAtFirst) {
   Doorbell doorbell;
-  EXPECT_FALSE(doorbell.TakeArmed());
+  EXPECT_EQ(doorbell.armed(), Doorbell::kQuiet);
 }
 
-TEST(DoorbellTest, WakesOnceForEachArm) {
+TEST(DoorbellTest, StaysArmedUntilItIsQuieted) {
   Doorbell doorbell;
   doorbell.Arm();
-  EXPECT_TRUE(doorbell.TakeArmed());
-  EXPECT_FALSE(doorbell.TakeArmed());
+  const Doorbell::Ticket ticket = doorbell.armed();
+  EXPECT_NE(ticket, Doorbell::kQuiet);
+  EXPECT_EQ(doorbell.armed(), ticket);
+  doorbell.Quiet(ticket);
+  EXPECT_EQ(doorbell.armed(), Doorbell::kQuiet);
+}
+
+TEST(DoorbellTest, ASlowSenderDoesNotQuietALaterArm) {
+  Doorbell doorbell;
   doorbell.Arm();
+  const Doorbell::Ticket slow = doorbell.armed();
+  doorbell.Quiet(doorbell.armed());
   doorbell.Arm();
-  EXPECT_TRUE(doorbell.TakeArmed());
-  EXPECT_FALSE(doorbell.TakeArmed());
+  doorbell.Quiet(slow);
+  EXPECT_NE(doorbell.armed(), Doorbell::kQuiet);
 }
 
 // The receiver sleeps without a timeout whenever it finds nothing: one lost
@@ -42,10 +51,14 @@ TEST(DoorbellTest, LosesNoWakeUp) {
   std::thread sender([&] {
     for (uint64_t round = 1; round <= kRounds; ++round) {
       published.store(round, std::memory_order_relaxed);
-      if (doorbell.TakeArmed()) {
-        const std::lock_guard lock(mutex);
-        wake = true;
-        woken.notify_one();
+      if (const Doorbell::Ticket ticket = doorbell.armed();
+          ticket != Doorbell::kQuiet) {
+        {
+          const std::lock_guard lock(mutex);
+          wake = true;
+          woken.notify_one();
+        }
+        doorbell.Quiet(ticket);
       }
       // Some rounds wait for the receiver, so that it really falls asleep.
       while (round % 4 == 0 && seen != round) std::this_thread::yield();

@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "test/support/own_wire.h"
 #include "weir/verbs/flow.h"
 #include "weir/verbs/memory_region.h"
 #include "weir/verbs/soft_hca.h"
@@ -97,8 +98,8 @@ TEST(QueuePairTest, WalksThroughAllStatesAndBack) {
 }
 
 TEST(FlowTest, BringsEveryFrameThatArrives) {
-  const Side from("wire:flow_test");
-  const Side to("wire:flow_test");
+  const Side from(OwnWire("flow_test"));
+  const Side to(OwnWire("flow_test"));
   auto sender =
       QueuePair::Create(from.domain, from.cq, from.cq, {.send_depth = 32});
   ASSERT_TRUE(sender.ok()) << sender.status();

@@ -42,7 +42,7 @@ constexpr absl::string_view kPortHelp =
   eth0                a netdev: its verbs device if that can do raw packets,
                       else packet:eth0
   null:[,size=BYTES]  makes frames at full speed, swallows what is sent
-  wire:NAME           one of the two ends of a wire in this process
+  wire:NAME           an end of a wire between programs
   pcap:[IN][,out=OUT] receives the frames of a capture, writes one
   packet:NETDEV       a netdev through the kernel
 )";

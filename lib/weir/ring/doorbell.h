@@ -1,18 +1,26 @@
 // How a receiver that wants to sleep is woken: it arms the doorbell, looks for
-// work once more, and sleeps; a sender that has published work takes the
-// doorbell and, if it was armed, wakes the receiver.
+// work once more, and sleeps; a sender that has published work asks whether the
+// doorbell is armed and, if so, wakes the receiver and then quiets the
+// doorbell. Any number of senders, in any process that maps the memory.
 //
-// No wake-up is lost. Arm and TakeArmed both exchange the same word, so one
-// comes before the other. If Arm comes first, TakeArmed finds it armed. If
-// TakeArmed comes first, Arm reads what it wrote and with that sees all that
-// the sender published before, so the second look finds the work. This is why
-// both are exchanges: with a plain store in Arm the second look could run ahead
-// of it.
+// No wake-up is lost. Arm and armed() both read and write the same word in one
+// step, so one comes before the other. If Arm comes first, armed() finds it. If
+// armed() comes first, Arm reads what it wrote and with that sees all that the
+// sender published before, so the second look finds the work. This is why both
+// are read-modify-writes: with a plain store in Arm the second look could run
+// ahead of it, and with a plain load in armed() it could run ahead of the
+// sender's store.
+//
+// Each Arm has a number, and Quiet takes back only the one that was seen: a
+// slow sender does not silence a receiver that has woken, worked and armed
+// again. Quiet comes after the wake-up: a sender that stops or dies between the
+// two leaves the doorbell armed for the next sender.
 
 #ifndef WEIR_RING_DOORBELL_H_
 #define WEIR_RING_DOORBELL_H_
 
 #include <atomic>
+#include <cstdint>
 
 #include "weir/base/cache_line.h"
 
@@ -21,18 +29,33 @@ namespace weir {
 // On a cache line of its own: while nobody sleeps it stays with the sender.
 class alignas(kCacheLine) Doorbell {
  public:
-  // The receiver is about to sleep; it must look for work after this and
-  // before it does. Owner lcore only.
-  void Arm() noexcept { armed_.exchange(true, std::memory_order_acq_rel); }
+  // The number of an Arm, kQuiet if there is none that is not taken back.
+  using Ticket = uint32_t;
+  static constexpr Ticket kQuiet = 0;
 
-  // The sender has published work. True if the receiver has to be woken; the
-  // doorbell is then no longer armed. Owner lcore only.
-  bool TakeArmed() noexcept {
-    return armed_.exchange(false, std::memory_order_acq_rel);
+  // The receiver is about to sleep; it must look for work after this and
+  // before it does. One thread at a time.
+  void Arm() noexcept {
+    if (++last_ == kQuiet) ++last_;
+    armed_.exchange(last_, std::memory_order_acq_rel);
+  }
+
+  // The sender has published work. Unless it is kQuiet the receiver has to be
+  // woken, and Quiet be called after that. Any thread.
+  Ticket armed() noexcept {
+    return armed_.fetch_add(0, std::memory_order_acq_rel);
+  }
+
+  // The receiver was woken for `ticket`. Any thread.
+  void Quiet(Ticket ticket) noexcept {
+    armed_.compare_exchange_strong(ticket, kQuiet, std::memory_order_acq_rel,
+                                   std::memory_order_relaxed);
   }
 
  private:
-  std::atomic<bool> armed_{false};
+  std::atomic<Ticket> armed_{kQuiet};
+  // Of the receiver.
+  Ticket last_ = kQuiet;
 };
 
 }  // namespace weir

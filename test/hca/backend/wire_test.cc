@@ -1,4 +1,4 @@
-#include "weir/hca/backend/wire.h"
+#include "weir/hca/backend/wire/wire.h"
 
 #include <poll.h>
 
@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "test/hca/backend/backend_rig.h"
+#include "test/support/own_wire.h"
 
 namespace weir::hca {
 namespace {
@@ -34,8 +35,8 @@ bool IsReadable(const Backend& end) {
 }
 
 TEST(WireTest, CarriesFramesBothWaysUnchanged) {
-  const auto a = MustOpen("wire:t");
-  const auto b = MustOpen("wire:t");
+  const auto a = MustOpen(OwnWire("t"));
+  const auto b = MustOpen(OwnWire("t"));
   const std::vector<FrameBytes> there = {PatternFrame(1, 14),
                                          PatternFrame(2, 1514)};
   const std::vector<FrameBytes> back = {PatternFrame(3, 61)};
@@ -46,8 +47,8 @@ TEST(WireTest, CarriesFramesBothWaysUnchanged) {
 }
 
 TEST(WireTest, GathersTheSegmentsOfAFrame) {
-  const auto a = MustOpen("wire:t");
-  const auto b = MustOpen("wire:t");
+  const auto a = MustOpen(OwnWire("t"));
+  const auto b = MustOpen(OwnWire("t"));
   FrameBytes frame = PatternFrame(1, 100);
   const iovec segments[] = {
       {frame.data(), 14}, {nullptr, 0}, {frame.data() + 14, 86}};
@@ -57,8 +58,8 @@ TEST(WireTest, GathersTheSegmentsOfAFrame) {
 }
 
 TEST(WireTest, ShowsTheSameFramesUntilTheyAreConsumed) {
-  const auto a = MustOpen("wire:t");
-  const auto b = MustOpen("wire:t");
+  const auto a = MustOpen(OwnWire("t"));
+  const auto b = MustOpen(OwnWire("t"));
   Send(*a, {PatternFrame(1, 60), PatternFrame(2, 61)});
   EXPECT_EQ(b->Receive(8).size(), 2u);
   EXPECT_EQ(b->Receive(1).size(), 1u);
@@ -68,8 +69,8 @@ TEST(WireTest, ShowsTheSameFramesUntilTheyAreConsumed) {
 }
 
 TEST(WireTest, TakesNothingWhileFullAndLosesNothing) {
-  const auto a = MustOpen("wire:t,bytes=4096");
-  const auto b = MustOpen("wire:t");
+  const auto a = MustOpen(OwnWire("t") + ",bytes=4096");
+  const auto b = MustOpen(OwnWire("t"));
   const std::vector<FrameBytes> frames(10, PatternFrame(1, 1000));
   const size_t taken = Send(*a, frames);
   EXPECT_GT(taken, 1u);
@@ -80,54 +81,54 @@ TEST(WireTest, TakesNothingWhileFullAndLosesNothing) {
 }
 
 TEST(WireTest, DropsAndCountsWhileUnplugged) {
-  const auto a = MustOpen("wire:t");
+  const auto a = MustOpen(OwnWire("t"));
   EXPECT_EQ(Send(*a, {PatternFrame(1, 60)}), 1u);
   EXPECT_EQ(CounterValue(*a, "tx_no_peer"), 1u);
-  auto b = MustOpen("wire:t");
+  auto b = MustOpen(OwnWire("t"));
   EXPECT_THAT(b->Receive(1), IsEmpty());
   Send(*a, {PatternFrame(2, 60)});
   b.reset();
   EXPECT_EQ(Send(*a, {PatternFrame(3, 60)}), 1u);
   EXPECT_EQ(CounterValue(*a, "tx_no_peer"), 2u);
-  b = MustOpen("wire:t");
+  b = MustOpen(OwnWire("t"));
   EXPECT_THAT(b->Receive(1), IsEmpty());
   Send(*a, {PatternFrame(4, 60)});
   EXPECT_THAT(TakeFrames(*b, 8), testing::ElementsAre(PatternFrame(4, 60)));
 }
 
 TEST(WireTest, DropsFramesThatNeverFit) {
-  const auto a = MustOpen("wire:t,bytes=4096");
-  const auto b = MustOpen("wire:t");
+  const auto a = MustOpen(OwnWire("t") + ",bytes=4096");
+  const auto b = MustOpen(OwnWire("t"));
   EXPECT_EQ(Send(*a, {PatternFrame(1, 3000), PatternFrame(2, 60)}), 2u);
   EXPECT_EQ(CounterValue(*a, "tx_too_long"), 1u);
   EXPECT_THAT(TakeFrames(*b, 8), testing::ElementsAre(PatternFrame(2, 60)));
 }
 
 TEST(WireTest, EndsHaveAddressesOfTheirOwnThatStayTheSame) {
-  auto a = MustOpen("wire:t,end=a");
-  const auto b = MustOpen("wire:t,end=b");
+  auto a = MustOpen(OwnWire("t") + ",end=a");
+  const auto b = MustOpen(OwnWire("t") + ",end=b");
   const net::MacAddress mac = a->info().mac;
   EXPECT_NE(mac, b->info().mac);
   EXPECT_FALSE(mac.is_multicast());
   EXPECT_EQ(mac.octets[0] & 2, 2);
   a.reset();
-  EXPECT_EQ(MustOpen("wire:t")->info().mac, mac);
+  EXPECT_EQ(MustOpen(OwnWire("t"))->info().mac, mac);
 }
 
 TEST(WireTest, WiresOfDifferentNamesAreApart) {
-  const auto a = MustOpen("wire:t");
-  const auto other = MustOpen("wire:u");
+  const auto a = MustOpen(OwnWire("t"));
+  const auto other = MustOpen(OwnWire("u"));
   Send(*a, {PatternFrame(1, 60)});
   EXPECT_THAT(other->Receive(1), IsEmpty());
 }
 
 TEST(WireTest, TheSecondEndTakesTheOptionsOfTheFirst) {
-  const auto a = MustOpen("wire:t,mtu=9000,flow_control=off");
-  EXPECT_EQ(OpenError("wire:t,mtu=1500"),
-            "wire:t,mtu=1500: the other end has mtu=9000");
-  EXPECT_EQ(OpenError("wire:t,bytes=65536"),
-            "wire:t,bytes=65536: the other end has bytes=262144");
-  const auto b = MustOpen("wire:t");
+  const auto a = MustOpen(OwnWire("t") + ",mtu=9000,flow_control=off");
+  EXPECT_EQ(OpenError(OwnWire("t") + ",mtu=1500"),
+            OwnWire("t") + ",mtu=1500: the other end has mtu=9000");
+  EXPECT_EQ(OpenError(OwnWire("t") + ",bytes=65536"),
+            OwnWire("t") + ",bytes=65536: the other end has bytes=262144");
+  const auto b = MustOpen(OwnWire("t"));
   EXPECT_EQ(b->info().mtu_bytes, 9000u);
   EXPECT_FALSE(a->info().flow_control);
   EXPECT_TRUE(b->info().flow_control);
@@ -135,25 +136,28 @@ TEST(WireTest, TheSecondEndTakesTheOptionsOfTheFirst) {
 
 TEST(WireTest, RefusesBadKeys) {
   EXPECT_EQ(OpenError("wire:"), "wire:: want a name, as in wire:a");
-  EXPECT_EQ(OpenError("wire:t,end=c"),
-            "wire:t,end=c: end=c: want \"a\" or \"b\"");
-  EXPECT_THAT(OpenError("wire:t,color=red"), HasSubstr("unknown key"));
-  EXPECT_EQ(OpenError("wire:t,mtu=9000,bytes=16384"),
-            "wire:t,mtu=9000,bytes=16384: bytes=16384 is too small for mtu "
-            "9000; want at least 32768");
+  EXPECT_EQ(OpenError(OwnWire("t") + ",end=z"),
+            OwnWire("t") + ",end=z: end=z: want a letter from \"a\" to \"p\"");
+  EXPECT_THAT(OpenError(OwnWire("t") + ",color=red"), HasSubstr("unknown key"));
+  EXPECT_EQ(OpenError(OwnWire("t") + ",mtu=9000,bytes=16384"),
+            OwnWire("t") +
+                ",mtu=9000,bytes=16384: bytes=16384 is too small for mtu "
+                "9000; want at least 32768");
 }
 
 TEST(WireTest, RefusesAnEndThatIsOpen) {
-  const auto a = MustOpen("wire:t,end=b");
-  EXPECT_EQ(OpenError("wire:t,end=b"),
-            "wire:t,end=b: this end is open already");
-  const auto b = MustOpen("wire:t");
-  EXPECT_EQ(OpenError("wire:t"), "wire:t: both ends are open already");
+  const auto a = MustOpen(OwnWire("t") + ",end=b");
+  EXPECT_EQ(OpenError(OwnWire("t") + ",end=b"),
+            OwnWire("t") + ",end=b: this end is open already");
+  std::vector<std::unique_ptr<Backend>> others(15);
+  for (auto& other : others) other = MustOpen(OwnWire("t"));
+  EXPECT_EQ(OpenError(OwnWire("t")),
+            OwnWire("t") + ": all 16 ends are open already");
 }
 
 TEST(WireTest, WakesTheReceiverOnlyWhenItIsArmed) {
-  const auto a = MustOpen("wire:t");
-  const auto b = MustOpen("wire:t");
+  const auto a = MustOpen(OwnWire("t"));
+  const auto b = MustOpen(OwnWire("t"));
   Send(*a, {PatternFrame(1, 60)});
   EXPECT_FALSE(IsReadable(*b));
   EXPECT_TRUE(b->ArmReceive());
@@ -171,8 +175,8 @@ TEST(WireTest, WakesTheReceiverOnlyWhenItIsArmed) {
 // whenever the ring is full: nothing may be lost, neither frame nor wake-up.
 TEST(WireThreadsTest, LosesNeitherFramesNorWakeUps) {
   constexpr uint64_t kFrames = 50'000;
-  const auto a = MustOpen("wire:t,bytes=4096");
-  const auto b = MustOpen("wire:t");
+  const auto a = MustOpen(OwnWire("t") + ",bytes=4096");
+  const auto b = MustOpen(OwnWire("t"));
   std::thread sender([&a] {
     for (uint64_t number = 0; number < kFrames;) {
       FrameBytes frame = PatternFrame(number, 60 + number % 500);

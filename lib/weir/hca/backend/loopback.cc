@@ -45,6 +45,7 @@ class LoopbackBackend final : public Backend {
   int wake_fd() const noexcept override { return wake_fd_.get(); }
   bool ArmReceive() noexcept override {
     doorbell_.Arm();
+    reader_.Rewind();
     return !reader_.empty();
   }
   void ClearWake() noexcept override {
@@ -77,7 +78,11 @@ size_t LoopbackBackend::Transmit(std::span<const TxFrame> frames) noexcept {
   while (taken < frames.size() && Send(frames[taken])) ++taken;
   if (taken == 0) return 0;
   writer_.Publish();
-  if (doorbell_.TakeArmed()) eventfd_write(wake_fd_.get(), 1);
+  if (const Doorbell::Ticket ticket = doorbell_.armed();
+      ticket != Doorbell::kQuiet) {
+    eventfd_write(wake_fd_.get(), 1);
+    doorbell_.Quiet(ticket);
+  }
   return taken;
 }
 
@@ -88,7 +93,7 @@ bool LoopbackBackend::Send(const TxFrame& frame) noexcept {
     return true;
   }
   const std::optional<std::span<std::byte>> room =
-      writer_.Append(frame.length_bytes);
+      writer_.Append(frame.length_bytes, frame.flags & kFrameChecksumGood);
   if (!room.has_value()) return false;
   std::byte* to = room->data();
   for (const iovec& segment : frame.segments) {
@@ -101,13 +106,14 @@ bool LoopbackBackend::Send(const TxFrame& frame) noexcept {
 
 std::span<const RxFrame> LoopbackBackend::Receive(size_t max) noexcept {
   size_t count = 0;
-  reader_.Peek(std::min(max, kMaxFrames),
-               [&](std::span<const std::byte> record) {
-                 frames_[count++] = {
-                     .data = record.data(),
-                     .length_bytes = static_cast<uint32_t>(record.size()),
-                     .timestamp_ns = 0};
-               });
+  reader_.Rewind();
+  reader_.Take(std::min(max, kMaxFrames), [&](std::span<const std::byte> record,
+                                              uint32_t flags) {
+    frames_[count++] = {.data = record.data(),
+                        .length_bytes = static_cast<uint32_t>(record.size()),
+                        .flags = flags,
+                        .timestamp_ns = 0};
+  });
   return std::span<const RxFrame>(frames_).first(count);
 }
 

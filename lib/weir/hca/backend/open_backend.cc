@@ -12,7 +12,7 @@
 #include "weir/hca/backend/packet.h"
 #include "weir/hca/backend/pcap.h"
 #include "weir/hca/backend/tap.h"
-#include "weir/hca/backend/wire.h"
+#include "weir/hca/backend/wire/wire.h"
 
 namespace weir::hca {
 namespace {

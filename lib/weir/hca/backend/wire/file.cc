@@ -1,0 +1,181 @@
+#include "weir/hca/backend/wire/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weir/base/errno_status.h"
+#include "weir/hca/backend/wire/layout.h"
+
+namespace weir::hca {
+namespace {
+
+// Which byte stands for what; bytes need not exist to be locked.
+constexpr off_t kFileLock = 0;
+constexpr off_t kFirstEndLock = 1;
+
+// Nobody holds the lock for longer than it takes to map a few rings, unless it
+// is stopped.
+constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::milliseconds kPause{1};
+
+// NAME_MAX of Linux is 255; room for what is around the name.
+constexpr size_t kMaxNameBytes = 200;
+
+struct flock ByteLock(off_t byte, short type) noexcept {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = byte;
+  lock.l_len = 1;
+  return lock;
+}
+
+bool SetLock(int fd, off_t byte, short type) noexcept {
+  struct flock lock = ByteLock(byte, type);
+  return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+// A file name that no other wire has: other characters than letters, digits,
+// '_' and '-' as '%' and two hexadecimal digits.
+std::string FileNameOf(absl::string_view name) {
+  std::string result;
+  for (const char character : name) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (byte < 0x80 &&
+        (std::isalnum(byte) != 0 || byte == '_' || byte == '-')) {
+      result += character;
+    } else {
+      absl::StrAppend(&result, "%", absl::Hex(byte, absl::kZeroPad2));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<WireFile> WireFile::OpenLocked(absl::string_view object,
+                                              absl::string_view name) {
+  const std::string file_name = FileNameOf(name);
+  if (file_name.size() > kMaxNameBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(object, ": the name is too long; want at most ",
+                     kMaxNameBytes, " characters"));
+  }
+  const std::string path =
+      absl::StrCat("/dev/shm/weir-", geteuid(), "-", file_name);
+  for (;;) {
+    WireFile file(
+        UniqueFd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                      S_IRUSR | S_IWUSR)),
+        path);
+    if (!file.fd_.is_open()) {
+      const std::string where = absl::StrCat(object, ": ", path);
+      return ErrnoStatus(errno, {.object = where,
+                                 .call = "open",
+                                 .remedy = "remove what is there or choose "
+                                           "another name"});
+    }
+    const absl::Status status = file.CheckOwner(object);
+    if (!status.ok()) return status;
+    if (!file.Lock()) {
+      return absl::DeadlineExceededError(
+          absl::StrCat(object, ": ", path,
+                       ": another program keeps it locked; is it stopped?"));
+    }
+    struct stat facts {};
+    if (fstat(file.fd(), &facts) == 0 && facts.st_nlink > 0) return file;
+    // Whoever had it locked was the last to use it and has removed it.
+  }
+}
+
+absl::Status WireFile::CheckOwner(absl::string_view object) const {
+  struct stat facts {};
+  if (fstat(fd(), &facts) != 0) {
+    return ErrnoStatus(errno, {.object = path_, .call = "fstat"});
+  }
+  constexpr mode_t kOfOthers = S_IRWXG | S_IRWXO;
+  if (S_ISREG(facts.st_mode) && facts.st_uid == geteuid() &&
+      (facts.st_mode & kOfOthers) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(object, ": ", path_,
+                   " is not a private file of this user; remove it or choose "
+                   "another name"));
+}
+
+std::string WireFile::WakePath(size_t end) const {
+  return absl::StrCat(path_, ".wake-", std::string(1, WireEndLetter(end)));
+}
+
+bool WireFile::TryLock() noexcept { return SetLock(fd(), kFileLock, F_WRLCK); }
+
+bool WireFile::Lock() noexcept {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!TryLock()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
+
+void WireFile::Unlock() noexcept { SetLock(fd(), kFileLock, F_UNLCK); }
+
+bool WireFile::TryHold(size_t end) noexcept {
+  return SetLock(fd(), kFirstEndLock + static_cast<off_t>(end), F_WRLCK);
+}
+
+bool WireFile::IsHeld(size_t end) const noexcept {
+  struct flock lock =
+      ByteLock(kFirstEndLock + static_cast<off_t>(end), F_WRLCK);
+  // Who cannot be asked is taken for alive: nothing of it is given up.
+  return fcntl(fd(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+absl::StatusOr<WireFile::Start> WireFile::ReadStart() const {
+  struct stat facts {};
+  if (fstat(fd(), &facts) != 0) {
+    return ErrnoStatus(errno, {.object = path_, .call = "fstat"});
+  }
+  Start start{.file_bytes = static_cast<size_t>(facts.st_size)};
+  if (pread(fd(), &start.first_word, sizeof start.first_word, 0) < 0) {
+    return ErrnoStatus(errno, {.object = path_, .call = "read"});
+  }
+  return start;
+}
+
+absl::Status WireFile::Clear(size_t bytes) {
+  if (ftruncate(fd(), 0) == 0 &&
+      ftruncate(fd(), static_cast<off_t>(bytes)) == 0) {
+    return absl::OkStatus();
+  }
+  return ErrnoStatus(errno, {.object = path_, .call = "ftruncate"});
+}
+
+absl::Status WireFile::Allocate(size_t offset, size_t bytes) {
+  if (fallocate(fd(), 0, static_cast<off_t>(offset),
+                static_cast<off_t>(bytes)) == 0) {
+    return absl::OkStatus();
+  }
+  return ErrnoStatus(errno, {.object = path_,
+                             .call = "fallocate",
+                             .remedy = "make /dev/shm larger or `bytes` "
+                                       "smaller"});
+}
+
+void WireFile::Remove() noexcept {
+  struct stat facts {};
+  if (fstat(fd(), &facts) != 0 || facts.st_nlink == 0) return;
+  for (size_t end = 0; end < kWireEnds; ++end) unlink(WakePath(end).c_str());
+  unlink(path_.c_str());
+}
+
+}  // namespace weir::hca
