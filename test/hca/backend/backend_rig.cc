@@ -1,5 +1,7 @@
 #include "test/hca/backend/backend_rig.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <span>
 
@@ -54,6 +56,11 @@ uint64_t CounterValue(const Backend& backend, absl::string_view name) {
   }
   ADD_FAILURE() << "no counter " << name;
   return 0;
+}
+
+bool IsReadable(const Backend& backend) {
+  pollfd waiting = {.fd = backend.wake_fd(), .events = POLLIN, .revents = 0};
+  return poll(&waiting, 1, 0) == 1;
 }
 
 }  // namespace weir::hca

@@ -28,6 +28,9 @@ std::vector<FrameBytes> TakeFrames(Backend& backend, size_t max);
 // The value of the counter called `name`, which must exist.
 uint64_t CounterValue(const Backend& backend, absl::string_view name);
 
+// True if the descriptor that wakes the receiver is readable now.
+bool IsReadable(const Backend& backend);
+
 }  // namespace weir::hca
 
 #endif  // WEIR_TEST_HCA_BACKEND_BACKEND_RIG_H_

@@ -1,7 +1,5 @@
 #include "weir/hca/backend/loopback.h"
 
-#include <poll.h>
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,11 +15,6 @@ std::unique_ptr<Backend> MustOpen(const std::string& text) {
   auto backend = OpenLoopback(ParseDeviceKey(text).value());
   EXPECT_TRUE(backend.ok()) << backend.status();
   return *std::move(backend);
-}
-
-bool IsReadable(const Backend& backend) {
-  pollfd waiting = {.fd = backend.wake_fd(), .events = POLLIN, .revents = 0};
-  return poll(&waiting, 1, 0) == 1;
 }
 
 TEST(LoopbackTest, ReceivesWhatItSendsInOrder) {

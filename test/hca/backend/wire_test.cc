@@ -29,11 +29,6 @@ std::string OpenError(const std::string& text) {
   return end.ok() ? "opened" : std::string(end.status().message());
 }
 
-bool IsReadable(const Backend& end) {
-  pollfd waiting = {.fd = end.wake_fd(), .events = POLLIN, .revents = 0};
-  return poll(&waiting, 1, 0) == 1;
-}
-
 TEST(WireTest, CarriesFramesBothWaysUnchanged) {
   const auto a = MustOpen(OwnWire("t"));
   const auto b = MustOpen(OwnWire("t"));
