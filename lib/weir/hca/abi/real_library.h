@@ -19,8 +19,9 @@ class RealFunction;
 
 // A function of the real library, looked up at the first call and remembered.
 // Where it is missing, a call fails with EOPNOTSUPP: in errno, and returned as
-// that value or as null; one that returns nothing does nothing else. No lock and no allocation of ours, for the real library calls back
-// into us while it holds locks of its own. Any thread.
+// that value or as null; one that returns nothing does nothing else. No lock
+// and no allocation of ours, for the real library calls back into us while it
+// holds locks of its own. Any thread.
 template <typename R, typename... Args>
 class RealFunction<R(Args...)> {
  public:

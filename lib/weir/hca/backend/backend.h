@@ -95,8 +95,8 @@ class Backend {
   // sent is taken, dropped and counted.
   virtual size_t Transmit(std::span<const TxFrame> frames) noexcept = 0;
 
-  // Sends what Transmit took and what is due by now; true while there is more to
-  // come. Serialised with Transmit.
+  // Sends what Transmit took and what is due by now; true while there is more
+  // to come. Serialised with Transmit.
   virtual bool Flush() noexcept { return false; }
 
   // The oldest unconsumed frames, `max` at most, in order of arrival. Does not
