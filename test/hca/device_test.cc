@@ -152,10 +152,6 @@ TEST(DeviceTest, AnswersWhatItDoesNotSupport) {
   errno = 0;
   EXPECT_EQ(ibv_create_cq_ex(rig.context, &cq), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
-  ibv_wq_init_attr wq{};
-  errno = 0;
-  EXPECT_EQ(ibv_create_wq(rig.context, &wq), nullptr);
-  EXPECT_EQ(errno, EOPNOTSUPP);
   EXPECT_EQ(ibv_qp_to_qp_ex(rig.qp), nullptr);
   EXPECT_EQ(ibv_alloc_mw(rig.pd, IBV_MW_TYPE_1), nullptr);
   EXPECT_EQ(ibv_query_qp_data_in_order(rig.qp, IBV_WR_SEND, 0), 0);

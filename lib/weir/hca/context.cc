@@ -68,52 +68,6 @@ Context::Context(Device& device, std::shared_ptr<Port> port)
 
 Context::~Context() { pthread_mutex_destroy(&context.mutex); }
 
-void Context::FillOperations() {
-  context.ops.poll_cq = [](ibv_cq* cq, int max, ibv_wc* out) {
-    return CompletionQueue::Of(cq).Poll(max, out);
-  };
-  context.ops.req_notify_cq = [](ibv_cq* cq, int) {
-    return CompletionQueue::Of(cq).Arm();
-  };
-  context.ops.post_send = [](ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
-    return QueuePair::Of(qp).PostSend(wr, bad);
-  };
-  context.ops.post_recv = [](ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-    return QueuePair::Of(qp).PostReceive(wr, bad);
-  };
-  context.ops.post_srq_recv = [](ibv_srq*, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-    *bad = wr;
-    return EOPNOTSUPP;
-  };
-  context.ops.alloc_mw = [](ibv_pd*, ibv_mw_type) {
-    return Refuse<ibv_mw>(EOPNOTSUPP);
-  };
-  context.ops.bind_mw = [](ibv_qp*, ibv_mw*, ibv_mw_bind*) {
-    return EOPNOTSUPP;
-  };
-  context.ops.dealloc_mw = [](ibv_mw*) { return EOPNOTSUPP; };
-  context.ops._compat_query_device = [](ibv_context* of,
-                                        ibv_device_attr* attr) {
-    QueryDevice(Of(of), *attr);
-    return 0;
-  };
-  context.ops._compat_query_port = [](ibv_context* of, uint8_t number,
-                                      _compat_ibv_port_attr* attr) {
-    return QueryPort(Of(of), number, attr, kOldPortAttrBytes);
-  };
-
-  query_device_ex = [](ibv_context* of, const ibv_query_device_ex_input* input,
-                       ibv_device_attr_ex* attr, size_t bytes) {
-    if (input != nullptr && input->comp_mask != 0) return EINVAL;
-    return QueryDeviceEx(Of(of), attr, bytes);
-  };
-  query_port = [](ibv_context* of, uint8_t number, ibv_port_attr* attr,
-                  size_t bytes) {
-    return QueryPort(Of(of), number, attr, bytes);
-  };
-  close_xrcd = [](ibv_xrcd*) { return EOPNOTSUPP; };
-}
-
 int Context::Close() {
   if (IsInherited()) return 0;
   port_->RemoveListener(events_);
@@ -135,12 +89,22 @@ void Context::Unref() {
   if (--references_ == 0) delete this;
 }
 
-ibv_pd* Context::AllocPd() {
-  if (++pds_ > kMaxPd) {
-    --pds_;
-    return Refuse<ibv_pd>(ENOMEM);
+bool Context::Count(std::atomic<uint32_t>& objects, uint32_t limit) {
+  if (++objects > limit) {
+    --objects;
+    return false;
   }
   ++references_;
+  return true;
+}
+
+void Context::Uncount(std::atomic<uint32_t>& objects) {
+  --objects;
+  Unref();
+}
+
+ibv_pd* Context::AllocPd() {
+  if (!Count(pds_, kMaxPd)) return Refuse<ibv_pd>(ENOMEM);
   auto* pd = new ProtectionDomain;
   pd->context = &context;
   return pd;
@@ -150,8 +114,7 @@ int Context::DeallocPd(ibv_pd* pd) {
   if (IsInherited()) return 0;
   if (ProtectionDomain::Of(pd).users != 0) return EBUSY;
   delete &ProtectionDomain::Of(pd);
-  --pds_;
-  Unref();
+  Uncount(pds_);
   return 0;
 }
 
@@ -223,11 +186,7 @@ ibv_cq* Context::CreateCq(int entries, void* cq_context,
       (channel != nullptr && channel->context != &context)) {
     return Refuse<ibv_cq>(EINVAL);
   }
-  if (++cqs_ > kMaxCq) {
-    --cqs_;
-    return Refuse<ibv_cq>(ENOMEM);
-  }
-  ++references_;
+  if (!Count(cqs_, kMaxCq)) return Refuse<ibv_cq>(ENOMEM);
   auto* cq = new CompletionQueue({.context = &context,
                                   .cq_context = cq_context,
                                   .channel = static_cast<CompChannel*>(channel),
@@ -246,8 +205,7 @@ int Context::DestroyCq(ibv_cq* cq) {
   CompletionQueue* const whole = &CompletionQueue::Of(cq);
   if (whole->in_use()) return EBUSY;
   delete whole;
-  --cqs_;
-  Unref();
+  Uncount(cqs_);
   return 0;
 }
 

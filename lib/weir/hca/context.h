@@ -68,7 +68,13 @@ class Context : public PublicObject<verbs_context> {
   int DestroyCq(ibv_cq* cq);
 
   ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr& attr);
+  ibv_qp* CreateQpEx(ibv_qp_init_attr_ex& attr);
   int DestroyQp(ibv_qp* qp);
+
+  ibv_wq* CreateWq(ibv_wq_init_attr& attr);
+  int DestroyWq(ibv_wq* wq);
+  ibv_rwq_ind_table* CreateTable(const ibv_rwq_ind_table_init_attr& attr);
+  int DestroyTable(ibv_rwq_ind_table* table);
 
   ibv_flow* CreateFlow(ibv_qp* qp, const ibv_flow_attr& attr);
   int DestroyFlow(ibv_flow* flow);
@@ -89,6 +95,14 @@ class Context : public PublicObject<verbs_context> {
   bool IsInherited() const noexcept { return process_ != getpid(); }
   void FillOperations();
   void FillFlowOperations();
+  ibv_qp* CreatePlainQp(const ibv_qp_init_attr& attr, QueuePair::Options& qp);
+  ibv_qp* CreateRssQp(const ibv_qp_init_attr_ex& attr);
+  ibv_qp* MakeQp(QueuePair::Options& options);
+
+  // One more object of a kind of which there may be `limit`; false if there
+  // may not.
+  bool Count(std::atomic<uint32_t>& objects, uint32_t limit);
+  void Uncount(std::atomic<uint32_t>& objects);
   // Deletes the context when it is closed and its last object is gone.
   void Unref();
 
@@ -104,6 +118,8 @@ class Context : public PublicObject<verbs_context> {
   std::atomic<uint32_t> cqs_ = 0;
   std::atomic<uint32_t> qps_ = 0;
   std::atomic<uint32_t> counters_ = 0;
+  std::atomic<uint32_t> wqs_ = 0;
+  std::atomic<uint32_t> tables_ = 0;
 };
 
 }  // namespace weir::hca

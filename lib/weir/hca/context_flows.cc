@@ -13,6 +13,7 @@
 namespace weir::hca {
 
 ibv_flow* Context::CreateFlow(ibv_qp* qp, const ibv_flow_attr& attr) {
+  if (!QueuePair::Of(qp).can_receive()) return Refuse<ibv_flow>(EINVAL);
   FlowRequest request;
   if (const int error = ReadFlowAttr(attr, request); error != 0) {
     return Refuse<ibv_flow>(error);
@@ -54,7 +55,7 @@ int Context::DestroyFlow(ibv_flow* flow) {
 int Context::AttachMulticast(ibv_qp* qp, const union ibv_gid& gid,
                              uint16_t lid) {
   const auto mac = MulticastMac(gid, lid);
-  if (!mac.has_value()) return EINVAL;
+  if (!mac.has_value() || !QueuePair::Of(qp).can_receive()) return EINVAL;
   return port_->AttachMulticast(*mac, &QueuePair::Of(qp));
 }
 

@@ -18,6 +18,10 @@ inline constexpr uint32_t kMaxInlineBytes = 512;
 // Of TSO requests: the payload, as the mlx5 driver has it, and the header.
 inline constexpr uint32_t kMaxTsoBytes = 1u << 18;
 inline constexpr uint32_t kMaxTsoHeaderBytes = 256;
+inline constexpr uint32_t kMaxWq = 4096;
+inline constexpr uint32_t kMaxWqWr = kMaxQpWr;
+inline constexpr uint32_t kMaxIndirectionTables = kMaxQp;
+inline constexpr uint32_t kMaxIndirectionEntries = 2048;
 inline constexpr uint32_t kMaxCq = 4096;
 inline constexpr uint32_t kMaxCqe = 1u << 20;
 inline constexpr uint32_t kMaxMr = 65536;

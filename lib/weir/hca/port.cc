@@ -338,7 +338,7 @@ void Port::FailQueuePairs(std::span<QueuePair* const> failed) noexcept {
   if (failed.empty()) return;
   const std::lock_guard hold(list_lock_);
   for (QueuePair* qp : failed) {
-    if (std::ranges::count(queue_pairs_, qp) > 0) qp->FailBoth();
+    if (std::ranges::count(queue_pairs_, qp) > 0) qp->FollowFailure();
   }
 }
 

@@ -46,7 +46,7 @@ class Port {
     int completions = 0;
     // False: frames have to go through Distribute.
     bool done = true;
-    // A queue pair whose receives failed; its sends have to follow.
+    // A queue pair whose receives failed; the rest of it has to follow.
     QueuePair* failed = nullptr;
   };
 
@@ -114,7 +114,7 @@ class Port {
   void ChangeBacklog(int by) noexcept { backlog_ += by; }
   bool HasBacklog() const noexcept { return backlog_ != 0; }
   void RetrySends() noexcept;
-  // Fails the sends of queue pairs whose receives have failed, as far as they
+  // Lets queue pairs with a receive that has failed follow, as far as they
   // still exist and were not reset.
   void FailQueuePairs(std::span<QueuePair* const> failed) noexcept;
 

@@ -76,12 +76,30 @@ QueuePair::QueuePair(const Options& options, Port& port, MrTable& regions,
   qp_base.context = options.pd->context;
   qp_base.qp_context = options.qp_context;
   qp_base.pd = options.pd;
-  qp_base.send_cq = options.send_cq->public_cq();
-  qp_base.recv_cq = options.recv_cq->public_cq();
   qp_base.handle = options.number;
   qp_base.qp_num = options.number;
   qp_base.state = IBV_QPS_RESET;
   qp_base.qp_type = IBV_QPT_RAW_PACKET;
+  MakeQueues(options, regions);
+  port_.AddQueuePair(this);
+  pthread_mutex_init(&qp_base.mutex, nullptr);
+  pthread_cond_init(&qp_base.cond, nullptr);
+  if (options.table != nullptr) {
+    options.table->Ref();
+    return;
+  }
+  qp_base.send_cq = options.send_cq->public_cq();
+  qp_base.recv_cq = options.recv_cq->public_cq();
+  options.send_cq->Ref();
+  options.recv_cq->Ref();
+}
+
+void QueuePair::MakeQueues(const Options& options, MrTable& regions) {
+  if (options.table != nullptr) {
+    rss_ = std::make_unique<const Spread>(
+        Spread{.table = options.table, .hash = RssHash(*options.hash)});
+    return;
+  }
   if (cap_.max_recv_wr > 0) {
     receives_.emplace(*options.recv_cq,
                       ReceiveQueue::Options{.number = options.number,
@@ -90,19 +108,16 @@ QueuePair::QueuePair(const Options& options, Port& port, MrTable& regions,
                       regions, options.pd);
   }
   if (cap_.max_send_wr > 0) {
-    sends_.emplace(*options.send_cq, port,
-                   SendQueue::Options{.number = options.number,
-                                      .depth = cap_.max_send_wr,
-                                      .max_sge = cap_.max_send_sge,
-                                      .max_inline_bytes = cap_.max_inline_data,
-                                      .signal_all = options.signal_all},
-                   regions, options.pd);
+    sends_.emplace(
+        *options.send_cq, port_,
+        SendQueue::Options{.number = options.number,
+                           .depth = cap_.max_send_wr,
+                           .max_sge = cap_.max_send_sge,
+                           .max_inline_bytes = cap_.max_inline_data,
+                           .max_tso_header_bytes = options.max_tso_header_bytes,
+                           .signal_all = options.signal_all},
+        regions, options.pd);
   }
-  pthread_mutex_init(&qp_base.mutex, nullptr);
-  pthread_cond_init(&qp_base.cond, nullptr);
-  options.send_cq->Ref();
-  options.recv_cq->Ref();
-  port_.AddQueuePair(this);
 }
 
 QueuePair::~QueuePair() {
@@ -110,8 +125,12 @@ QueuePair::~QueuePair() {
   MoveQueues(IBV_QPS_RESET);
   receives_.reset();
   sends_.reset();
-  CompletionQueue::Of(qp_base.send_cq).Unref();
-  CompletionQueue::Of(qp_base.recv_cq).Unref();
+  if (rss_ != nullptr) {
+    rss_->table->Unref();
+  } else {
+    CompletionQueue::Of(qp_base.send_cq).Unref();
+    CompletionQueue::Of(qp_base.recv_cq).Unref();
+  }
   const uint32_t taken = events_.Drop(&qp_base);
   pthread_mutex_lock(&qp_base.mutex);
   while (qp_base.events_completed != taken) {
@@ -141,6 +160,7 @@ int QueuePair::Modify(const ibv_qp_attr& attr, int mask) {
       ((mask & IBV_QP_PORT) != 0 && attr.port_num != kPortNumber)) {
     return EINVAL;
   }
+  if (rss_ != nullptr && to == IBV_QPS_RTS) return EINVAL;
   if (from == to && to != IBV_QPS_ERR) return 0;
   MoveQueues(to);
   if (to == IBV_QPS_RESET) told_of_failure_ = false;
@@ -154,9 +174,14 @@ ibv_qp_state QueuePair::StateNow() {
   return qp_base.state;
 }
 
-void QueuePair::FailBoth() noexcept {
+void QueuePair::FollowFailure() noexcept {
+  if (rss_ != nullptr) {
+    for (ReceiveWq* wq : rss_->table->entries()) wq->ReportFailure();
+    return;
+  }
   const std::lock_guard hold(modify_lock_);
   if (!HasFailed()) return;
+  qp_base.state = IBV_QPS_ERR;
   if (receives_.has_value()) receives_->Fail();
   if (sends_.has_value()) sends_->Fail();
   if (told_of_failure_) return;

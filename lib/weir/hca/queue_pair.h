@@ -7,14 +7,17 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "weir/base/spin_lock.h"
 #include "weir/hca/completion_queue.h"
+#include "weir/hca/indirection_table.h"
 #include "weir/hca/memory_region.h"
 #include "weir/hca/port.h"
 #include "weir/hca/public_object.h"
 #include "weir/hca/receive_queue.h"
+#include "weir/hca/rss_hash.h"
 #include "weir/hca/send_queue.h"
 
 namespace weir::hca {
@@ -27,13 +30,19 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
  public:
   struct Options {
     ibv_pd* pd;
-    void* qp_context;
-    CompletionQueue* send_cq;
-    CompletionQueue* recv_cq;
+    void* qp_context = nullptr;
+    CompletionQueue* send_cq = nullptr;
+    CompletionQueue* recv_cq = nullptr;
     // As RoundCapabilities left them.
-    ibv_qp_cap cap;
-    bool signal_all;
-    uint32_t number;
+    ibv_qp_cap cap{};
+    // 0: no TSO.
+    uint32_t max_tso_header_bytes = 0;
+    bool signal_all = false;
+    uint32_t number = 0;
+    // Of an RSS queue pair, which has no completion queues and no capabilities;
+    // the hash has passed its check.
+    IndirectionTable* table = nullptr;
+    const ibv_rx_hash_conf* hash = nullptr;
   };
 
   // The queue pair around its public part.
@@ -66,7 +75,7 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
     SendQueue::Fate fate;
     const int error = sends_->Post(wr, bad, fate);
     if (fate == SendQueue::Fate::kFailed) [[unlikely]] {
-      FailBoth();
+      FollowFailure();
     }
     return error;
   }
@@ -81,13 +90,14 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
   // Sends what the medium had no room for. Any thread.
   void RetrySends() noexcept {
     if (sends_.has_value() && sends_->Retry() == SendQueue::Fate::kFailed) {
-      FailBoth();
+      FollowFailure();
     }
   }
 
-  // One half has failed by itself: the other follows, unless a reset was
-  // faster. Any thread.
-  void FailBoth() noexcept;
+  // Some queue of it has failed by itself: the rest follows, unless a reset was
+  // faster, and the program gets an event, IBV_EVENT_QP_FATAL, or
+  // IBV_EVENT_WQ_FATAL for a work queue. Any thread.
+  void FollowFailure() noexcept;
 
   // The queue that all its frames go to, null if there is not just one.
   ReceiveQueue* receives() noexcept {
@@ -95,8 +105,16 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
   }
   // The queue that `frame` goes to, null if there is none. Under the receive
   // lock of the port.
-  ReceiveQueue* QueueFor(const RxFrame& /*frame*/) noexcept {
-    return receives();
+  ReceiveQueue* QueueFor(const RxFrame& frame) noexcept {
+    if (rss_ == nullptr) [[likely]] {
+      return receives();
+    }
+    const uint32_t hash = rss_->hash.Of({frame.data, frame.length_bytes});
+    return &rss_->table->EntryOf(hash).receives();
+  }
+  // Whether flows can lead here.
+  bool can_receive() const noexcept {
+    return receives_.has_value() || rss_ != nullptr;
   }
 
  private:
@@ -105,17 +123,25 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
            (sends_.has_value() && sends_->failed());
   }
   ibv_qp_state StateNow();
+  void MakeQueues(const Options& options, MrTable& regions);
   void MoveQueues(ibv_qp_state to);
 
+  // How an RSS queue pair finds the queue of a frame.
+  struct Spread {
+    IndirectionTable* table;
+    RssHash hash;
+  };
+
   Port& port_;
-  // Absent where the capabilities say 0 work requests.
+  // Absent where the capabilities say 0 work requests, and with RSS.
   std::optional<ReceiveQueue> receives_;
   std::optional<SendQueue> sends_;
+  std::unique_ptr<const Spread> rss_;
   // Set-up only below.
   AsyncEvents& events_;
   ibv_qp_cap cap_;
   bool signal_all_;
-  // Serialises Modify and FailBoth and guards qp_base.state.
+  // Serialises Modify and FollowFailure and guards qp_base.state.
   SpinLock modify_lock_;
   bool told_of_failure_ = false;
 };

@@ -1,0 +1,95 @@
+#include "weir/hca/receive_wq.h"
+
+#include <cerrno>
+#include <mutex>
+
+#include "weir/hca/raw_enum.h"
+
+namespace weir::hca {
+namespace {
+
+// To RESET one comes from everywhere, to RDY from RESET, to ERR from RDY; where
+// one is already one may go.
+bool Exists(ibv_wq_state from, unsigned to) {
+  return to == IBV_WQS_RESET || to == from ||
+         (from == IBV_WQS_RESET && to == IBV_WQS_RDY) ||
+         (from == IBV_WQS_RDY && to == IBV_WQS_ERR);
+}
+
+}  // namespace
+
+ReceiveWq::ReceiveWq(const Options& options, MrTable& regions,
+                     AsyncEvents& events)
+    : receives_(*options.cq,
+                {.number = options.number,
+                 .depth = options.depth,
+                 .max_sge = options.max_sge},
+                regions, options.pd),
+      events_(events) {
+  context = options.pd->context;
+  pd = options.pd;
+  cq = options.cq->public_cq();
+  wq_num = handle = options.number;
+  state = IBV_WQS_RESET;
+  wq_type = IBV_WQT_RQ;
+  post_recv = [](ibv_wq* wq, ibv_recv_wr* wr, ibv_recv_wr** bad) {
+    return Of(wq).receives_.Post(wr, bad);
+  };
+  options.cq->Ref();
+}
+
+ReceiveWq::~ReceiveWq() {
+  receives_.Enter(WorkState::kRefuses);
+  const uint32_t taken = events_.Drop(static_cast<ibv_wq*>(this));
+  if (taken > 0) {
+    pthread_mutex_lock(&mutex);
+    while (events_completed != taken) pthread_cond_wait(&cond, &mutex);
+    pthread_mutex_unlock(&mutex);
+  }
+  CompletionQueue::Of(cq).Unref();
+}
+
+int ReceiveWq::Modify(const ibv_wq_attr& attr) {
+  constexpr uint32_t kKnown =
+      IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_FLAGS;
+  if (attr.attr_mask == 0 || (attr.attr_mask & ~kKnown) != 0) return EINVAL;
+  if ((attr.attr_mask & IBV_WQ_ATTR_FLAGS) != 0) return EOPNOTSUPP;
+  const std::lock_guard hold(modify_lock_);
+  const ibv_wq_state from = StateNow();
+  if ((attr.attr_mask & IBV_WQ_ATTR_CURR_STATE) != 0 &&
+      RawEnum(attr.curr_wq_state) != from) {
+    return EINVAL;
+  }
+  const unsigned to = (attr.attr_mask & IBV_WQ_ATTR_STATE) != 0
+                          ? RawEnum(attr.wq_state)
+                          : unsigned{from};
+  if (to > IBV_WQS_ERR || !Exists(from, to)) return EINVAL;
+  if (to == IBV_WQS_RESET) {
+    receives_.Enter(WorkState::kRefuses);
+    reported_ = false;
+  } else if (to != from) {
+    receives_.Enter(to == IBV_WQS_RDY ? WorkState::kWorks
+                                      : WorkState::kFlushes);
+  }
+  state = static_cast<ibv_wq_state>(to);
+  return 0;
+}
+
+// A completion with an error moves the queue to ERR behind its state.
+ibv_wq_state ReceiveWq::StateNow() noexcept {
+  if (receives_.failed()) state = IBV_WQS_ERR;
+  return state;
+}
+
+void ReceiveWq::ReportFailure() noexcept {
+  const std::lock_guard hold(modify_lock_);
+  if (!receives_.failed() || reported_) return;
+  state = IBV_WQS_ERR;
+  reported_ = true;
+  ibv_async_event event{};
+  event.element.wq = this;
+  event.event_type = IBV_EVENT_WQ_FATAL;
+  events_.Raise(event);
+}
+
+}  // namespace weir::hca

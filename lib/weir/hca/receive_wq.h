@@ -1,0 +1,73 @@
+// Work queues: receive queues without a queue pair of their own, which RSS
+// queue pairs spread frames over.
+
+#ifndef WEIR_HCA_RECEIVE_WQ_H_
+#define WEIR_HCA_RECEIVE_WQ_H_
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "weir/base/spin_lock.h"
+#include "weir/hca/async_events.h"
+#include "weir/hca/completion_queue.h"
+#include "weir/hca/memory_region.h"
+#include "weir/hca/public_object.h"
+#include "weir/hca/receive_queue.h"
+
+namespace weir::hca {
+
+class ReceiveWq : public PublicObject<ibv_wq> {
+ public:
+  struct Options {
+    ibv_pd* pd;
+    CompletionQueue* cq;
+    // Of requests, and of SGEs a request; at least 1.
+    uint32_t depth;
+    uint32_t max_sge;
+    uint32_t number;
+  };
+
+  // The work queue around its public part.
+  static ReceiveWq& Of(ibv_wq* wq) noexcept {
+    return *static_cast<ReceiveWq*>(wq);
+  }
+
+  // In RESET. The inline ibv_create_wq of the header prepares what waits for
+  // events, and sets the context of the program.
+  ReceiveWq(const Options& options, MrTable& regions, AsyncEvents& events);
+  // Takes its completions along; waits until the program has acknowledged all
+  // events. No frame may be on its way here.
+  ~ReceiveWq();
+
+  // ibv_modify_wq: 0, or EINVAL for a transition that there is not, or a
+  // current state that is another one; EOPNOTSUPP for flags. Any thread.
+  int Modify(const ibv_wq_attr& attr);
+
+  // Raises IBV_EVENT_WQ_FATAL if a receive has failed and this was not said
+  // before. Any thread.
+  void ReportFailure() noexcept;
+
+  ReceiveQueue& receives() noexcept { return receives_; }
+
+  // Counts the entries of tables that lead here. Any thread.
+  void Ref() noexcept { ++users_; }
+  void Unref() noexcept { --users_; }
+  bool in_use() const noexcept { return users_ != 0; }
+
+ private:
+  ibv_wq_state StateNow() noexcept;
+
+  ReceiveQueue receives_;
+  // Set-up only below.
+  AsyncEvents& events_;
+  std::atomic<uint32_t> users_ = 0;
+  // Serialises Modify and ReportFailure and guards `state`.
+  SpinLock modify_lock_;
+  bool reported_ = false;
+};
+
+}  // namespace weir::hca
+
+#endif  // WEIR_HCA_RECEIVE_WQ_H_
