@@ -1,5 +1,6 @@
 """Runs perftest's raw_ethernet programs, a server and a client, over a medium."""
 
+import os
 import subprocess
 import tempfile
 
@@ -106,3 +107,11 @@ class VethMedium(Medium):
             lambda: 'LOWER_UP' in one.run('ip', 'link', 'show', 'veth1'),
             'the link')
         super().__init__((one, f'{kind}:veth1'), (two, f'{kind}:veth2'))
+
+
+class WireMedium(Medium):
+    """Two ends of a wire that no other test has."""
+
+    def __init__(self, flow_control):
+        key = f'wire:perftest_{os.getpid()},flow_control={flow_control}'
+        super().__init__((None, f'{key},end=a'), (None, f'{key},end=b'))

@@ -168,6 +168,18 @@ class PacketTest(Modes, unittest.TestCase):
         return perftest.VethMedium('packet', self.addCleanup)
 
 
+class WireTest(Modes, unittest.TestCase):
+
+    def make_medium(self):
+        return perftest.WireMedium('on')
+
+    def test_server_sends_back_what_it_receives(self):
+        # The client takes nothing back: a medium that loses nothing would
+        # come to a stand.
+        self.medium = perftest.WireMedium('off')
+        super().test_server_sends_back_what_it_receives()
+
+
 if __name__ == '__main__':
     netns.enter()
     script_main.main()
