@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "test/hca/verbs_rig.h"
 #include "test/support/frame.h"
+#include "test/support/own_wire.h"
 
 namespace weir::hca {
 namespace {
@@ -82,7 +83,7 @@ Bytes Carry(Cable& cable, const Bytes& frame,
 }
 
 TEST(SendChecksumTest, FillsInWhatIsPostedAsOneSegmentAndInline) {
-  Cable cable("wire:csum1");
+  Cable cable(OwnWire("csum1"));
   for (const unsigned extra : {0u, unsigned{IBV_SEND_INLINE}}) {
     for (const size_t payload : {0u, 1u, 6u, 100u, 200u}) {
       const Bytes want = TcpFrame(payload);
@@ -95,7 +96,7 @@ TEST(SendChecksumTest, FillsInWhatIsPostedAsOneSegmentAndInline) {
 }
 
 TEST(SendChecksumTest, FillsInWhatIsGatheredFromSeveralSegments) {
-  Cable cable("wire:csum2");
+  Cable cable(OwnWire("csum2"));
   const Bytes want = TcpFrame(100);
   ASSERT_EQ(want.size(), 154u);
   for (const std::vector<uint32_t>& lengths :
@@ -109,7 +110,7 @@ TEST(SendChecksumTest, FillsInWhatIsGatheredFromSeveralSegments) {
 }
 
 TEST(SendChecksumTest, LeavesFramesWithoutTheFlagAndOfOtherKindsAlone) {
-  Cable cable("wire:csum3");
+  Cable cable(OwnWire("csum3"));
   const Bytes wrong = Unfinished(TcpFrame(10));
   const auto length = static_cast<uint32_t>(wrong.size());
   EXPECT_EQ(Carry(cable, wrong, {length}, IBV_SEND_SIGNALED), wrong);
@@ -119,7 +120,7 @@ TEST(SendChecksumTest, LeavesFramesWithoutTheFlagAndOfOtherKindsAlone) {
 }
 
 TEST(SendChecksumTest, AcceptsFlagsThatMeanNothingHere) {
-  Cable cable("wire:csum4");
+  Cable cable(OwnWire("csum4"));
   const Bytes want = TcpFrame(10);
   EXPECT_EQ(Carry(cable, Unfinished(want), {static_cast<uint32_t>(want.size())},
                   kFlags | IBV_SEND_FENCE | IBV_SEND_SOLICITED),
@@ -127,7 +128,7 @@ TEST(SendChecksumTest, AcceptsFlagsThatMeanNothingHere) {
 }
 
 TEST(SendChecksumTest, FillsInWhatHadToWaitForTheMedium) {
-  Cable cable("wire:csum5,bytes=4096");
+  Cable cable(OwnWire("csum5,bytes=4096"));
   std::vector<Bytes> want;
   for (uint16_t i = 0; i < 40; ++i) {
     want.push_back(TcpFrame(500, i));
@@ -151,7 +152,7 @@ TEST(SendChecksumTest, FillsInWhatHadToWaitForTheMedium) {
 }
 
 TEST(SendChecksumTest, SendsListsOfBothKindsInOrder) {
-  Cable cable("wire:csum6");
+  Cable cable(OwnWire("csum6"));
   constexpr size_t kCount = 32;
   std::array<ibv_sge, kCount> sges;
   std::array<ibv_send_wr, kCount> list{};

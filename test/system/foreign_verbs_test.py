@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Verbs programs that know nothing of weir run on libweir_hca.so."""
 
+import os
 import re
 import subprocess
 import sys
@@ -21,7 +22,8 @@ class DeviceListTest(unittest.TestCase):
         return done.stdout
 
     def test_lists_the_devices_of_the_environment(self):
-        output = self.list_devices('soft0=null:;wire:joint,end=a')
+        output = self.list_devices(
+            f'soft0=null:;wire:{os.getpid()}-joint,end=a')
         self.assertEqual(re.findall(r'hca_id:\s*(\S+)', output),
                          ['soft0', 'weir1'])
         self.assertEqual(output.count('PORT_ACTIVE'), 2)

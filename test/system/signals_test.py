@@ -97,8 +97,9 @@ class SignalsTest(unittest.TestCase):
         output = os.path.join(folder.name, 'out.pcap')
         capture = os.path.join(folder.name, 'in.pcap')
         captures.write_pcap(capture, captures.many(10))
+        wire = f'wire:{os.getpid()}-joint'
         for ports in [('packet:one', 'packet:two'),
-                      ('wire:joint,end=a', 'wire:joint,end=b'),
+                      (f'{wire},end=a', f'{wire},end=b'),
                       (f'pcap:{capture},loop=on', f'pcap:,out={output}')]:
             with self.subTest(ports=ports):
                 for _ in range(3):
