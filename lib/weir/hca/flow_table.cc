@@ -39,12 +39,9 @@ inline uint64_t FlowTable::Gather(const FlowWords& fields,
   return hash;
 }
 
-inline bool FlowTable::Holds(const FlowEntry& entry,
-                             const Key& key) const noexcept {
+inline bool FlowTable::Holds(const Key& entry, const Key& key) const noexcept {
   uint64_t difference = 0;
-  for (uint32_t i = 0; i < word_count_; ++i) {
-    difference |= entry.rule.match.value[words_[i]] ^ key[i];
-  }
+  for (uint32_t i = 0; i < word_count_; ++i) difference |= entry[i] ^ key[i];
   return difference == 0;
 }
 
@@ -54,19 +51,22 @@ FlowEntry* FlowTable::Find(const FlowWords& fields) const noexcept {
   for (size_t i = hash & slot_mask_;; i = (i + 1) & slot_mask_) {
     const Slot& slot = slots_[i];
     if (slot.entry == nullptr) return nullptr;
-    if (slot.hash == hash && Holds(*slot.entry, key)) return slot.entry.get();
+    if (slot.hash == hash && Holds(slot.entry->key, key)) {
+      return slot.entry.get();
+    }
   }
 }
 
-FlowEntry* FlowTable::Insert(FlowEntry entry) {
-  if (size_ == 0) oldest_ = entry.sequence;
+FlowEntry* FlowTable::Insert(const FlowRule& rule, uint64_t sequence) {
+  if (size_ == 0) oldest_ = sequence;
   if (2 * (size_ + 1) > slots_.size()) Grow();
   ++size_;
-  Key key;
-  const uint64_t hash = Gather(entry.rule.match.value, key);
-  auto owned = std::make_unique<FlowEntry>(std::move(entry));
-  FlowEntry* const stays = owned.get();
-  Place({.hash = hash, .entry = std::move(owned)});
+  auto entry = std::make_unique<FlowEntry>();
+  entry->sequence = sequence;
+  entry->rule = rule;
+  const uint64_t hash = Gather(rule.match.value, entry->key);
+  FlowEntry* const stays = entry.get();
+  Place({.hash = hash, .entry = std::move(entry)});
   return stays;
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "weir/base/cache_line.h"
 #include "weir/hca/flow_rule.h"
 
 namespace weir::hca {
@@ -23,12 +24,20 @@ struct FlowDestination {
   size_t uses;
 };
 
-// A rule in effect.
-struct FlowEntry {
+// A rule in effect. A frame that finds it among thousands looks at the first
+// cache line, as a rule.
+struct alignas(kCacheLine) FlowEntry {
   // Orders rules by age.
-  uint64_t sequence;
-  uint32_t tag;
-  bool drops;
+  uint64_t sequence = 0;
+  uint32_t tag = 0;
+  bool drops = false;
+  // Neither of the lists of destinations and counts has to be looked at.
+  bool is_plain = false;
+  // The only destination of a plain rule.
+  QueuePair* sole = nullptr;
+  // The values under the mask; the table's own.
+  std::array<uint64_t, kFlowWords> key{};
+  // Rarely or set-up only below.
   std::vector<FlowDestination> destinations;
   // Of the uses that count, one each.
   std::vector<FlowCounts*> counts;
@@ -46,9 +55,9 @@ class FlowTable {
   // What lies outside of the mask does not matter.
   FlowEntry* Find(const FlowWords& fields) const noexcept;
 
-  // Adds a rule whose values are not here yet. Returns where it stays until it
-  // is erased.
-  FlowEntry* Insert(FlowEntry entry);
+  // Adds a rule whose values are not here yet, without destinations. Returns
+  // where it stays until it is erased.
+  FlowEntry* Insert(const FlowRule& rule, uint64_t sequence);
   void Erase(const FlowEntry* entry);
 
   bool empty() const noexcept { return size_ == 0; }
@@ -63,7 +72,7 @@ class FlowTable {
   };
 
   uint64_t Gather(const FlowWords& fields, Key& key) const noexcept;
-  bool Holds(const FlowEntry& entry, const Key& key) const noexcept;
+  bool Holds(const Key& entry, const Key& key) const noexcept;
   void Place(Slot slot);
   void Grow();
 

@@ -64,15 +64,13 @@ void Steering::Add(const FlowRule& rule, const FlowAction& action,
                    QueuePair* qp, FlowUse& use) {
   FlowEntry* entry = FindEntry(rule);
   if (entry == nullptr) {
-    entry = TableFor(rule).Insert({.sequence = next_sequence_++,
-                                   .tag = action.tag.value_or(0),
-                                   .drops = action.drops,
-                                   .destinations = {},
-                                   .counts = {},
-                                   .rule = rule});
+    entry = TableFor(rule).Insert(rule, next_sequence_++);
+    entry->tag = action.tag.value_or(0);
+    entry->drops = action.drops;
   }
   AddDestination(*entry, qp);
   if (action.counts != nullptr) entry->counts.push_back(action.counts);
+  Sum(*entry);
   std::vector<FlowUse*>& of_qp = uses_[qp];
   use = {.qp = qp,
          .counts = action.counts,
@@ -96,6 +94,13 @@ void Steering::AddDestination(FlowEntry& entry, QueuePair* qp) {
   if (entry.rule.kind == FlowKind::kSniffer || !entry.rule.traps) {
     ++passing_uses_;
   }
+}
+
+// What the data path sees of destinations and counts.
+void Steering::Sum(FlowEntry& entry) {
+  entry.is_plain =
+      entry.destinations.size() == 1 && entry.counts.empty() && !entry.drops;
+  entry.sole = entry.is_plain ? entry.destinations.front().qp : nullptr;
 }
 
 std::optional<FlowRule> Steering::Remove(FlowUse& use) {
@@ -138,6 +143,8 @@ std::optional<FlowRule> Steering::Detach(FlowUse& use) {
     FlowTable& table = TableFor(*gone);
     table.Erase(&entry);
     if (table.empty()) RemoveTable(*gone);
+  } else {
+    Sum(entry);
   }
   FindSoleTarget();
   return gone;
@@ -152,13 +159,10 @@ void Steering::FindSoleTarget() {
   const auto table = tables_.find({first.place, FlowWords{}});
   if (table == tables_.end()) return;
   const FlowEntry* taker = table->second->Find({});
-  const bool is_plain = taker->rule.traps && !taker->drops && taker->tag == 0 &&
-                        taker->counts.empty();
-  if (!is_plain || taker->destinations.size() != 1 ||
-      first.tables.front()->oldest() < taker->sequence) {
-    return;
+  const bool is_first = first.tables.front()->oldest() >= taker->sequence;
+  if (is_first && taker->rule.traps && taker->tag == 0) {
+    sole_target_ = taker->sole;
   }
-  sole_target_ = taker->destinations.front().qp;
 }
 
 void Steering::Find(std::span<const std::byte> frame, bool sniffed,
@@ -203,6 +207,10 @@ inline const FlowEntry* Steering::Oldest(const Level& level,
 
 inline void Steering::Append(const FlowEntry& entry,
                              FlowVerdict& verdict) noexcept {
+  if (entry.is_plain) {
+    verdict.targets.push_back({.qp = entry.sole, .tag = entry.tag});
+    return;
+  }
   if (!entry.counts.empty()) verdict.counted.push_back(&entry);
   if (entry.drops) {
     verdict.dropped = true;

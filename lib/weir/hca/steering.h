@@ -113,6 +113,7 @@ class Steering {
   void RemoveTable(const FlowRule& rule);
   FlowEntry* FindEntry(const FlowRule& rule) const;
   void AddDestination(FlowEntry& entry, QueuePair* qp);
+  static void Sum(FlowEntry& entry);
   std::optional<FlowRule> Detach(FlowUse& use);
   void FindSoleTarget();
 
