@@ -79,6 +79,7 @@ ibv_counters* Context::CreateCounters(const ibv_counters_init_attr& attr) {
 }
 
 int Context::DestroyCounters(ibv_counters* counters) {
+  if (IsInherited()) return 0;
   FlowCounters* const whole = &FlowCounters::Of(counters);
   if (whole->in_use()) return EBUSY;
   delete whole;
