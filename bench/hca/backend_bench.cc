@@ -1,5 +1,5 @@
 // What a frame costs in the media below the HCA: a capture read, a capture read
-// and written, a wire crossed on one lcore. Files are in memory (/dev/shm).
+// and written. Files are in memory (/dev/shm).
 
 #include <unistd.h>
 
@@ -120,22 +120,6 @@ void BM_ReadAndWriteCapture(benchmark::State& state) {
   SetPerFrame(state, frames);
 }
 BENCHMARK(BM_ReadAndWriteCapture)->Arg(64)->Arg(1460)->UseRealTime();
-
-void BM_CrossWire(benchmark::State& state) {
-  const auto a = MustOpen("wire:bench");
-  const auto b = MustOpen("wire:bench");
-  const FrameBurst burst(static_cast<size_t>(state.range(0)));
-  uint64_t frames = 0;
-  for (auto _ : state) {
-    a->Transmit(burst.frames());
-    const std::span<const RxFrame> received = b->Receive(kBurst);
-    benchmark::DoNotOptimize(Touch(received));
-    b->Consume(received.size());
-    frames += received.size();
-  }
-  SetPerFrame(state, frames);
-}
-BENCHMARK(BM_CrossWire)->Arg(64)->Arg(1460);
 
 }  // namespace
 }  // namespace weir::hca
