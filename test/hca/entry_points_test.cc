@@ -358,6 +358,12 @@ TEST_F(EntryPointsTest, InlineOnesWithoutUseSaySo) {
   HasNoUseFor("alloc_dm", [&] { return ibv_alloc_dm(context, &dm); });
   HasNoUseFor("alloc_null_mr", [&] { return ibv_alloc_null_mr(pd); });
   HasNoUseFor("open_xrcd", [&] { return ibv_open_xrcd(context, &xrcd); });
+  ibv_td_init_attr td{};
+  ibv_parent_domain_init_attr parent{};
+  parent.pd = pd;
+  HasNoUseFor("alloc_td", [&] { return ibv_alloc_td(context, &td); });
+  HasNoUseFor("alloc_parent_domain",
+              [&] { return ibv_alloc_parent_domain(context, &parent); });
   HasNoUseFor("open_qp", [&] { return ibv_open_qp(context, &open); });
   HasNoUseFor("create_srq_ex",
               [&] { return ibv_create_srq_ex(context, &srq); });

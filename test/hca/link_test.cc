@@ -195,6 +195,43 @@ TEST_F(LinkTest, ReceivesAgainAfterAFlap) {
   EXPECT_EQ(got[0].byte_len, 60u);
 }
 
+TEST_F(LinkTest, ThatIsDownDoesNotKeepASleeperAwake) {
+  auto sleeper = std::make_unique<VerbsRig>(
+      VerbsRig::Options{.key = "packet:out", .with_channel = true});
+  sleeper->TakeEverything();
+  sleeper->MoveTo(IBV_QPS_RTS);
+  ASSERT_EQ(sleeper->PostReceive(1), 0);
+  const int fd = sleeper->channel->fd;
+  fcntl(fd, F_SETFL, O_NONBLOCK);
+  // Answers a wake-up as programs do; true if there was one.
+  const auto wakes = [&](int timeout_ms) {
+    if (!IsReadable(fd, timeout_ms)) return false;
+    ibv_cq* cq = nullptr;
+    void* cq_context = nullptr;
+    if (ibv_get_cq_event(sleeper->channel, &cq, &cq_context) == 0) {
+      ibv_ack_cq_events(cq, 1);
+    }
+    EXPECT_EQ(ibv_req_notify_cq(sleeper->cq, 0), 0);
+    return true;
+  };
+  EXPECT_EQ(ibv_req_notify_cq(sleeper->cq, 0), 0);
+  Shell("ip link set out down");
+  EXPECT_EQ(NextEvent(sleeper->context), IBV_EVENT_PORT_ERR);
+  int wake_ups = 0;
+  for (int i = 0; i < 20; ++i) wake_ups += wakes(20) ? 1 : 0;
+  EXPECT_LE(wake_ups, 2);
+
+  Shell("ip link set out up");
+  EXPECT_EQ(NextEvent(sleeper->context), IBV_EVENT_PORT_ACTIVE);
+  const auto end = Clock::now() + kPatience;
+  std::vector<ibv_wc> got;
+  while (got.empty() && Clock::now() < end) {
+    ASSERT_TRUE(Sends(*peer_, 60));
+    if (wakes(1000)) got = sleeper->Poll(1);
+  }
+  EXPECT_EQ(got.size(), 1u);
+}
+
 TEST_F(LinkTest, IsLostForGoodWithItsNetdev) {
   Shell("ip link delete out");
   EXPECT_EQ(NextEvent(rig_->context), IBV_EVENT_DEVICE_FATAL);
@@ -202,6 +239,24 @@ TEST_F(LinkTest, IsLostForGoodWithItsNetdev) {
   ASSERT_TRUE(Sends(*rig_, 60));
   EXPECT_EQ(rig_->Counter("tx_no_netdev"), 1u);
   EXPECT_FALSE(IsReadable(rig_->context->async_fd, 0));
+}
+
+TEST_F(LinkTest, ComesBackWithANewNetdevAndANewContext) {
+  ibv_device* const device = rig_->context->device;
+  Shell("ip link delete out");
+  EXPECT_EQ(NextEvent(rig_->context), IBV_EVENT_DEVICE_FATAL);
+  rig_.reset();
+  EXPECT_EQ(ibv_open_device(device), nullptr);
+  EXPECT_EQ(errno, ENOENT);
+  Shell("ip link add out type veth peer name back");
+  Shell("ip link set back up; ip link set out up");
+  ibv_context* const anew = ibv_open_device(device);
+  ASSERT_NE(anew, nullptr);
+  const auto end = Clock::now() + kPatience;
+  while (PortState(anew) != IBV_PORT_ACTIVE && Clock::now() < end) {
+  }
+  EXPECT_EQ(PortState(anew), IBV_PORT_ACTIVE);
+  EXPECT_EQ(ibv_close_device(anew), 0);
 }
 
 TEST_F(LinkTest, ALowerMtuRefusesLongerFramesWholeAndCountsThem) {
