@@ -28,7 +28,18 @@ VerbsRig::VerbsRig(const Options& options)
   mr = ibv_reg_mr(pd, memory_.data(), memory_.size(), options.access);
   EXPECT_NE(mr, nullptr);
   if (options.with_channel) channel = ibv_create_comp_channel(context);
-  cq = ibv_create_cq(context, options.cqe, this, channel, 0);
+  if (options.wc_flags.has_value()) {
+    ibv_cq_init_attr_ex cq_attr{};
+    cq_attr.cqe = static_cast<uint32_t>(options.cqe);
+    cq_attr.cq_context = this;
+    cq_attr.channel = channel;
+    cq_attr.wc_flags = *options.wc_flags;
+    cq_ex = ibv_create_cq_ex(context, &cq_attr);
+    EXPECT_NE(cq_ex, nullptr);
+    cq = ibv_cq_ex_to_cq(cq_ex);
+  } else {
+    cq = ibv_create_cq(context, options.cqe, this, channel, 0);
+  }
   ibv_qp_init_attr attr{};
   attr.send_cq = attr.recv_cq = cq;
   attr.cap = {.max_send_wr = options.send_wr,

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,11 @@ class VerbsRig {
     bool signal_all = false;
     int access = IBV_ACCESS_LOCAL_WRITE;
     bool with_channel = false;
+    // A completion queue of ibv_create_cq_ex with these, also in cq_ex.
+    std::optional<uint64_t> wc_flags = {};
+    // For ibv_create_qp_ex.
+    uint32_t create_flags = 0;
+    uint16_t max_tso_header_bytes = 0;
   };
   static constexpr size_t kBufferBytes = 2048;
   static constexpr size_t kBuffers = 64;
@@ -66,6 +72,7 @@ class VerbsRig {
   ibv_pd* pd = nullptr;
   ibv_comp_channel* channel = nullptr;
   ibv_cq* cq = nullptr;
+  ibv_cq_ex* cq_ex = nullptr;
   ibv_qp* qp = nullptr;
   ibv_mr* mr = nullptr;
   ibv_qp_cap cap{};

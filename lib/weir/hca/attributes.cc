@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "weir/hca/clock.h"
 #include "weir/hca/context.h"
 #include "weir/hca/limits.h"
 #include "weir/hca/rss_hash.h"
@@ -91,7 +92,21 @@ int QueryDeviceEx(Context& context, ibv_device_attr_ex* attr, size_t bytes) {
   full.tso_caps = {.max_tso = kMaxTsoBytes,
                    .supported_qpts = 1u << IBV_QPT_RAW_PACKET};
   full.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM;
+  full.completion_timestamp_mask = UINT64_MAX;
+  full.hca_core_clock = kHcaClockKhz;
   Give(full, attr, bytes);
+  return 0;
+}
+
+int QueryRtValues(ibv_values_ex& values) {
+  const uint32_t wanted = values.comp_mask;
+  if ((wanted & ~uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) return EINVAL;
+  values.comp_mask = 0;
+  if (wanted == 0) return 0;
+  // Ticks, and not seconds, as the mlx5 driver has it.
+  values.raw_clock.tv_sec = 0;
+  values.raw_clock.tv_nsec = static_cast<long>(HcaClockTicks());
+  values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
   return 0;
 }
 

@@ -20,6 +20,7 @@ inline constexpr size_t kOldPortAttrBytes =
 // caller's struct as both sides know and zero the rest. Any thread.
 void QueryDevice(Context& context, ibv_device_attr& attr);
 int QueryDeviceEx(Context& context, ibv_device_attr_ex* attr, size_t bytes);
+int QueryRtValues(ibv_values_ex& values);
 int QueryPort(Context& context, uint8_t number, void* attr, size_t bytes);
 
 // The only entry is 0, link-local from the MAC (RFC 4291 §2.5.6).

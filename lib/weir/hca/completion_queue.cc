@@ -11,12 +11,20 @@
 #include "weir/hca/work_queue.h"
 
 namespace weir::hca {
+namespace {
+
+constexpr uint64_t kTimestampFlags =
+    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+
+}  // namespace
 
 CompletionQueue::CompletionQueue(const Options& options, Port& port,
                                  AsyncEvents& events)
     : mask_(std::bit_ceil(options.entries) - 1),
       ring_(mask_ + size_t{1}),
       port_(port),
+      stamps_(options.wc_flags & kTimestampFlags),
       events_(events),
       channel_(options.channel) {
   context = options.context;
@@ -25,6 +33,7 @@ CompletionQueue::CompletionQueue(const Options& options, Port& port,
   cqe = static_cast<int>(mask_ + 1);
   pthread_mutex_init(&mutex, nullptr);
   pthread_cond_init(&cond, nullptr);
+  SetExtendedOperations();
   if (channel_ != nullptr) channel_->Attach();
 }
 

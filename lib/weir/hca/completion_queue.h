@@ -1,6 +1,6 @@
 // Completion queues. Where nothing else is in the way, received frames go from
 // the port straight into the caller's array; whatever else completes passes
-// through the ring here.
+// through the ring here. An extended poll takes everything from the ring.
 
 #ifndef WEIR_HCA_COMPLETION_QUEUE_H_
 #define WEIR_HCA_COMPLETION_QUEUE_H_
@@ -15,6 +15,8 @@
 
 #include "weir/base/spin_lock.h"
 #include "weir/hca/async_events.h"
+#include "weir/hca/clock.h"
+#include "weir/hca/completion.h"
 #include "weir/hca/public_object.h"
 
 namespace weir::hca {
@@ -23,23 +25,6 @@ class CompChannel;
 class Port;
 class WorkQueue;
 
-// A completed work request on its way to ibv_poll_cq.
-struct Completion {
-  uint64_t wr_id;
-  WorkQueue* queue;
-  ibv_wc_status status;
-  ibv_wc_opcode opcode;
-  uint32_t byte_len;
-  // How many of the work requests ever posted to that queue are done with this
-  // one.
-  uint32_t done;
-  // The rest is for an extended poll; zero where there is nothing to say.
-  uint64_t timestamp_ns = 0;
-  uint32_t wc_flags = 0;
-  uint32_t flow_tag = 0;
-  uint16_t vlan_tci = 0;
-};
-
 class CompletionQueue : public PublicObject<ibv_cq_ex> {
  public:
   struct Options {
@@ -47,6 +32,8 @@ class CompletionQueue : public PublicObject<ibv_cq_ex> {
     void* cq_context;
     CompChannel* channel;
     uint32_t entries;
+    // Of ibv_create_cq_wc_flags: what read_* are for.
+    uint64_t wc_flags = 0;
   };
 
   CompletionQueue(const Options& options, Port& port, AsyncEvents& events);
@@ -64,6 +51,13 @@ class CompletionQueue : public PublicObject<ibv_cq_ex> {
   // ibv_poll_cq. Any thread.
   int Poll(int max, ibv_wc* out) noexcept;
 
+  // ibv_start_poll, ibv_next_poll: 0, ENOENT if there is no completion, EIO if
+  // the queue has failed. A start that gives 0 has to be followed by an end;
+  // other threads that start one wait until then. Any thread.
+  int StartPoll(const ibv_poll_cq_attr& attr) noexcept;
+  int NextPoll() noexcept;
+  void EndPoll() noexcept { poll_lock_.unlock(); }
+
   // ibv_req_notify_cq. Any thread.
   int Arm();
 
@@ -77,10 +71,21 @@ class CompletionQueue : public PublicObject<ibv_cq_ex> {
   SpinLock& lock() noexcept { return lock_; }
   // Appends a completion, or fails the queue if it is full.
   void Push(const Completion& completion) noexcept;
+  // How many fit before it is full.
+  uint32_t room() const noexcept { return mask_ + 1 - (tail_ - head_); }
   // Forgets what `queue` completed.
   void Forget(const WorkQueue* queue);
   // Counts one less of the receive queues that complete here.
   void RemoveReceiver() noexcept { --receivers_; }
+
+  // Puts the time into a completion, if the program asked for it: that of
+  // `clock`, save that the wall clock of a medium goes before. Any thread.
+  void Stamp(Completion& completion, BurstClock& clock,
+             uint64_t medium_ns = 0) const noexcept {
+    if (stamps_ != 0) [[unlikely]] {
+      StampWith(completion, clock, medium_ns);
+    }
+  }
 
   // Counts the objects that use this queue. Any thread.
   void Ref() noexcept { ++users_; }
@@ -98,6 +103,10 @@ class CompletionQueue : public PublicObject<ibv_cq_ex> {
 
  private:
   int Drain(int max, ibv_wc* out) noexcept;
+  void SetExtendedOperations() noexcept;
+  int TakeNext() noexcept;
+  void StampWith(Completion& completion, BurstClock& clock,
+                 uint64_t medium_ns) const noexcept;
   void FireIfArmedLocked() noexcept;
 
   SpinLock lock_;
@@ -110,6 +119,12 @@ class CompletionQueue : public PublicObject<ibv_cq_ex> {
   uint32_t mask_;
   std::vector<Completion> ring_;
   Port& port_;
+  // Of ibv_create_cq_wc_flags: the kinds of timestamp.
+  uint64_t stamps_;
+  // Held from the start to the end of an extended poll; guards what it is at.
+  SpinLock poll_lock_;
+  Completion current_{};
+  uint32_t current_number_ = 0;
   // Set-up and errors only below.
   AsyncEvents& events_;
   CompChannel* channel_;

@@ -179,34 +179,4 @@ int Context::DestroyChannel(ibv_comp_channel* channel) {
   return 0;
 }
 
-ibv_cq* Context::CreateCq(int entries, void* cq_context,
-                          ibv_comp_channel* channel, int vector) {
-  if (entries < 1 || static_cast<uint32_t>(entries) > kMaxCqe || vector < 0 ||
-      vector >= kCompVectors ||
-      (channel != nullptr && channel->context != &context)) {
-    return Refuse<ibv_cq>(EINVAL);
-  }
-  if (!Count(cqs_, kMaxCq)) return Refuse<ibv_cq>(ENOMEM);
-  auto* cq = new CompletionQueue({.context = &context,
-                                  .cq_context = cq_context,
-                                  .channel = static_cast<CompChannel*>(channel),
-                                  .entries = static_cast<uint32_t>(entries)},
-                                 *port_, events_);
-  return cq->public_cq();
-}
-
-int Context::ResizeCq(ibv_cq* cq, int entries) {
-  if (entries < 1 || static_cast<uint32_t>(entries) > kMaxCqe) return EINVAL;
-  return CompletionQueue::Of(cq).Resize(static_cast<uint32_t>(entries));
-}
-
-int Context::DestroyCq(ibv_cq* cq) {
-  if (IsInherited()) return 0;
-  CompletionQueue* const whole = &CompletionQueue::Of(cq);
-  if (whole->in_use()) return EBUSY;
-  delete whole;
-  Uncount(cqs_);
-  return 0;
-}
-
 }  // namespace weir::hca

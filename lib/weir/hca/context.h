@@ -64,6 +64,7 @@ class Context : public PublicObject<verbs_context> {
 
   ibv_cq* CreateCq(int entries, void* cq_context, ibv_comp_channel* channel,
                    int vector);
+  ibv_cq_ex* CreateCqEx(const ibv_cq_init_attr_ex& attr);
   int ResizeCq(ibv_cq* cq, int entries);
   int DestroyCq(ibv_cq* cq);
 
@@ -95,6 +96,8 @@ class Context : public PublicObject<verbs_context> {
   bool IsInherited() const noexcept { return process_ != getpid(); }
   void FillOperations();
   void FillFlowOperations();
+  CompletionQueue* MakeCq(const CompletionQueue::Options& options,
+                          uint32_t vector);
   ibv_qp* CreatePlainQp(const ibv_qp_init_attr& attr, QueuePair::Options& qp);
   ibv_qp* CreateRssQp(const ibv_qp_init_attr_ex& attr);
   ibv_qp* MakeQp(QueuePair::Options& options);

@@ -60,6 +60,9 @@ void FillQueries(verbs_context& to) {
     if (input != nullptr && input->comp_mask != 0) return EINVAL;
     return QueryDeviceEx(Context::Of(of), attr, bytes);
   };
+  to.query_rt_values = [](ibv_context*, ibv_values_ex* values) {
+    return QueryRtValues(*values);
+  };
   to.query_port = [](ibv_context* of, uint8_t number, ibv_port_attr* attr,
                      size_t bytes) {
     return QueryPort(Context::Of(of), number, attr, bytes);
@@ -67,6 +70,9 @@ void FillQueries(verbs_context& to) {
 }
 
 void FillQueues(verbs_context& to) {
+  to.create_cq_ex = [](ibv_context* of, ibv_cq_init_attr_ex* attr) {
+    return Context::Of(of).CreateCqEx(*attr);
+  };
   to.create_qp_ex = [](ibv_context* of, ibv_qp_init_attr_ex* attr) {
     return Context::Of(of).CreateQpEx(*attr);
   };

@@ -83,9 +83,13 @@ absl::StatusOr<std::shared_ptr<Port>> Device::OpenPort() {
 absl::Status Device::OpenMedium() {
   const auto key = ParseDeviceKey(key_);
   if (!key.ok()) return key.status();
+  const auto verifies = SwitchOption(*key, "rx_checksum", true);
+  if (!verifies.ok()) return verifies.status();
   auto backend = OpenBackend(*key);
   if (!backend.ok()) return backend.status();
-  port_ = std::make_shared<Port>(*std::move(backend), mac_);
+  port_ = std::make_shared<Port>(
+      *std::move(backend), mac_,
+      *verifies ? Port::RxChecksum::kOn : Port::RxChecksum::kOff);
   return absl::OkStatus();
 }
 

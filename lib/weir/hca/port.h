@@ -25,6 +25,7 @@
 #include "weir/base/counter.h"
 #include "weir/base/spin_lock.h"
 #include "weir/hca/backend/backend.h"
+#include "weir/hca/clock.h"
 #include "weir/hca/multicast_groups.h"
 #include "weir/hca/steering.h"
 #include "weir/net/mac_address.h"
@@ -50,8 +51,12 @@ class Port {
     QueuePair* failed = nullptr;
   };
 
-  // `mac` is for media that have none of their own.
-  Port(std::unique_ptr<Backend> backend, const net::MacAddress& mac);
+  enum class RxChecksum : bool { kOff, kOn };
+
+  // `mac` is for media that have none of their own. With kOn checksums of
+  // received frames are verified here unless the medium knows them.
+  Port(std::unique_ptr<Backend> backend, const net::MacAddress& mac,
+       RxChecksum rx_checksum);
 
   // Gives the medium back; from now on nothing is received or sent.
   void Close();
@@ -102,6 +107,8 @@ class Port {
   // completions to `cq`, whose lock is held and which is empty.
   DirectResult ReceiveDirect(CompletionQueue& cq,
                              std::span<ibv_wc> room) noexcept;
+  // The same, but to the ring of `cq`, and at most `max` frames.
+  DirectResult ReceiveToRing(CompletionQueue& cq, size_t max) noexcept;
   // Gives at most `max` frames to the queue pairs whose rules match. No lock
   // may be held.
   void Distribute(size_t max) noexcept;
@@ -141,10 +148,30 @@ class Port {
   void RemoveFlowLocked(FlowUse& use);
   void RemoveFlowsLocked(const QueuePair* qp);
 
+  // A frame and what its completions say about it, of ibv_wc_flags.
+  struct Arrival {
+    const RxFrame& frame;
+    uint32_t wc_flags;
+  };
+  // What Distribute has learnt while at it.
+  struct Distribution {
+    std::vector<QueuePair*> failed;
+    BurstClock clock;
+  };
+
+  uint32_t FlagsOf(const RxFrame& frame) const noexcept;
+  QueuePair* SoleTargetOf(const CompletionQueue& cq) noexcept;
+  void VerifyChecksums(std::span<const RxFrame> frames,
+                       ibv_wc* completions) const noexcept;
+  void FinishDirect(std::span<const RxFrame> used, size_t oversize,
+                    const DirectResult& result) noexcept;
   Outcome DistributeFrame(const RxFrame& frame,
-                          std::vector<QueuePair*>& failed) noexcept;
+                          Distribution& distribution) noexcept;
   bool MustWait() noexcept;
-  Delivery Deliver(const Target& to, const RxFrame& frame) noexcept;
+  Delivery Deliver(const Target& to, const Arrival& arrival,
+                   BurstClock& clock) noexcept;
+  bool FillAndComplete(const Target& to, const Arrival& arrival,
+                       BurstClock& clock) noexcept;
   void WakeArmedLocked();
   void FlushLocked() noexcept;
   LinkState CheckLinkLocked();
@@ -169,6 +196,7 @@ class Port {
   // The receive lock guards what follows it up to the send lock.
   alignas(kCacheLine) SpinLock receive_lock_;
   bool flow_control_;
+  bool verifies_checksums_;
   LinkForce receive_force_ = LinkForce::kNone;
   uint32_t max_frame_bytes_;
   std::unique_ptr<Backend> backend_;

@@ -6,6 +6,9 @@
 #include <mutex>
 
 #include "weir/hca/completion_queue.h"
+#include "weir/net/ethernet.h"
+#include "weir/net/load_store.h"
+#include "weir/net/mac_address.h"
 
 namespace weir::hca {
 
@@ -13,6 +16,7 @@ ReceiveQueue::ReceiveQueue(CompletionQueue& cq, const Options& options,
                            MrTable& regions, const ibv_pd* pd)
     : WorkQueue(options.number),
       mask_(std::bit_ceil(options.depth) - 1),
+      strips_cvlan_(options.strips_cvlan),
       regions_(regions, pd, MrCache::Access::kWrite),
       slots_(mask_ + size_t{1}),
       depth_(options.depth),
@@ -73,6 +77,9 @@ inline void ReceiveQueue::Store(const ibv_recv_wr& wr,
 size_t ReceiveQueue::FillPlain(std::span<const RxFrame> frames,
                                uint32_t max_bytes,
                                ibv_wc* completions) noexcept {
+  if (strips_cvlan_) [[unlikely]] {
+    return 0;
+  }
   // In registers: what is written through std::byte* may alias the members.
   const MrView region = regions_.view();
   const Slot* const slots = slots_.data();
@@ -91,7 +98,7 @@ size_t ReceiveQueue::FillPlain(std::span<const RxFrame> frames,
     completions->opcode = IBV_WC_RECV;
     completions->vendor_err = 0;
     completions->byte_len = bytes;
-    completions->wc_flags = 0;
+    completions->wc_flags = frame.flags & IBV_WC_IP_CSUM_OK;
     ++completions;
     ++index;
     CopyFrame(to, frame.data, bytes);
@@ -101,25 +108,53 @@ size_t ReceiveQueue::FillPlain(std::span<const RxFrame> frames,
   return filled;
 }
 
-ibv_wc_status ReceiveQueue::Scatter(uint32_t index,
-                                    const RxFrame& frame) noexcept {
-  const uint32_t place = index & mask_;
-  const Slot& slot = slots_[place];
-  const ibv_sge* more = more_sges_.data() + place * (max_sge_ - size_t{1});
-  const std::byte* from = frame.data;
-  uint32_t left = frame.length_bytes;
-  for (uint32_t i = 0; i < slot.num_sge && left > 0; ++i) {
-    const ibv_sge& sge = i == 0 ? slot.first : more[i - 1];
-    // Its address and key may be anything.
-    if (sge.length == 0) continue;
-    std::byte* to = regions_.Resolve(sge);
-    if (to == nullptr) return IBV_WC_LOC_PROT_ERR;
-    const uint32_t part = std::min(left, sge.length);
-    CopyFrame(to, from, part);
-    from += part;
-    left -= part;
+// A frame that needs more than one copy, or fails.
+void ReceiveQueue::FillRare(uint32_t index, const RxFrame& frame,
+                            Filled& filled) noexcept {
+  std::span<const std::byte> rest(frame.data, frame.length_bytes);
+  Place place;
+  constexpr size_t kTagOffset = 2 * sizeof(net::MacAddress);
+  if (strips_cvlan_ && rest.size() >= kTagOffset + sizeof(net::VlanTag)) {
+    const auto tag = net::LoadHeader<net::VlanTag>(rest, kTagOffset);
+    if (tag.tpid.host() == net::kEtherTypeVlan) {
+      filled.vlan_tci = tag.tci.host();
+      filled.byte_len -= static_cast<uint32_t>(sizeof tag);
+      filled.status = Scatter(index, rest.first(kTagOffset), place);
+      rest = rest.subspan(kTagOffset + sizeof tag);
+    }
   }
-  return left == 0 ? IBV_WC_SUCCESS : IBV_WC_LOC_LEN_ERR;
+  if (filled.status == IBV_WC_SUCCESS) {
+    filled.status = Scatter(index, rest, place);
+  }
+}
+
+// Copies bytes to the buffers at `index`, from `place` on, which moves behind
+// them.
+ibv_wc_status ReceiveQueue::Scatter(uint32_t index,
+                                    std::span<const std::byte> from,
+                                    Place& place) noexcept {
+  const uint32_t at = index & mask_;
+  const Slot& slot = slots_[at];
+  const ibv_sge* more = more_sges_.data() + at * (max_sge_ - size_t{1});
+  while (!from.empty() && place.sge < slot.num_sge) {
+    const ibv_sge& sge = place.sge == 0 ? slot.first : more[place.sge - 1];
+    const size_t part = std::min(from.size(), sge.length - place.offset);
+    // The address and key of an empty one may be anything.
+    if (part > 0) {
+      std::byte* const to = regions_.Resolve(sge);
+      if (to == nullptr) return IBV_WC_LOC_PROT_ERR;
+      CopyFrame(to + place.offset, from.data(), part);
+      from = from.subspan(part);
+      place.offset += part;
+    }
+    if (place.offset == sge.length) place = {.sge = place.sge + 1, .offset = 0};
+  }
+  return from.empty() ? IBV_WC_SUCCESS : IBV_WC_LOC_LEN_ERR;
+}
+
+void ReceiveQueue::StripCvlan(bool strips) noexcept {
+  const std::lock_guard hold(lock_);
+  strips_cvlan_ = strips;
 }
 
 void ReceiveQueue::Fail() noexcept {

@@ -28,6 +28,15 @@ class ReceiveQueue : public WorkQueue {
     uint32_t number;
     uint32_t depth;
     uint32_t max_sge;
+    bool strips_cvlan = false;
+  };
+  // What became of a frame.
+  struct Filled {
+    ibv_wc_status status;
+    uint64_t wr_id;
+    uint32_t byte_len;
+    // Of the tag that was taken out, 0 if there was none.
+    uint16_t vlan_tci;
   };
 
   // Known to `cq` as long as it lives.
@@ -47,6 +56,9 @@ class ReceiveQueue : public WorkQueue {
 
   bool failed() noexcept;
 
+  // Whether the outer 802.1Q tag is taken out of frames. Any thread.
+  void StripCvlan(bool strips) noexcept;
+
   // The rest is for the port, which holds lock(), and before that its receive
   // lock; what completes also wants the lock of the completion queue.
   SpinLock& lock() noexcept { return lock_; }
@@ -61,25 +73,29 @@ class ReceiveQueue : public WorkQueue {
 
   // Copies frames from the front into the waiting buffers, of which there are
   // as many, as long as each is of the common kind: at most `max_bytes` long,
-  // no longer than the first SGE, and that in the region used last. Writes a
-  // completion each, save qp_num. Returns how many there were.
+  // no longer than the first SGE, and that in the region used last; of a queue
+  // that strips tags, none is. Writes a completion each, save qp_num. Returns
+  // how many there were.
   size_t FillPlain(std::span<const RxFrame> frames, uint32_t max_bytes,
                    ibv_wc* completions) noexcept;
 
   // Copies a frame into the oldest waiting buffers, of which there are some.
-  ibv_wc_status Fill(const RxFrame& frame, uint64_t& wr_id) noexcept {
+  Filled Fill(const RxFrame& frame) noexcept {
     const Slot& slot = slots_[filled_ & mask_];
     ++filled_;
-    wr_id = slot.wr_id;
-    if (slot.first.length < frame.length_bytes) [[unlikely]] {
-      return Scatter(filled_ - 1, frame);
+    Filled filled = {.status = IBV_WC_SUCCESS,
+                     .wr_id = slot.wr_id,
+                     .byte_len = frame.length_bytes,
+                     .vlan_tci = 0};
+    std::byte* const to = slot.first.length < frame.length_bytes
+                              ? nullptr
+                              : regions_.Resolve(slot.first);
+    if (to == nullptr || strips_cvlan_) [[unlikely]] {
+      FillRare(filled_ - 1, frame, filled);
+    } else {
+      CopyFrame(to, frame.data, frame.length_bytes);
     }
-    std::byte* to = regions_.Resolve(slot.first);
-    if (to == nullptr) [[unlikely]] {
-      return IBV_WC_LOC_PROT_ERR;
-    }
-    CopyFrame(to, frame.data, frame.length_bytes);
-    return IBV_WC_SUCCESS;
+    return filled;
   }
 
   void FailLocked() noexcept;
@@ -91,7 +107,15 @@ class ReceiveQueue : public WorkQueue {
     uint32_t num_sge;
   };
 
-  ibv_wc_status Scatter(uint32_t index, const RxFrame& frame) noexcept;
+  // Where in the buffers of a slot the next byte goes.
+  struct Place {
+    uint32_t sge = 0;
+    size_t offset = 0;
+  };
+
+  void FillRare(uint32_t index, const RxFrame& frame, Filled& filled) noexcept;
+  ibv_wc_status Scatter(uint32_t index, std::span<const std::byte> from,
+                        Place& place) noexcept;
   void Store(const ibv_recv_wr& wr, uint32_t position) noexcept;
 
   SpinLock lock_;
@@ -100,6 +124,7 @@ class ReceiveQueue : public WorkQueue {
   uint32_t posted_ = 0;
   uint32_t filled_ = 0;
   uint32_t mask_;
+  bool strips_cvlan_;
   MrCache regions_;
   std::vector<Slot> slots_;
   // Set-up only below.

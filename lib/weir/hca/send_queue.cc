@@ -188,15 +188,18 @@ void SendQueue::Complete(size_t taken) noexcept {
   sent_ += static_cast<uint32_t>(taken);
   const auto signals = burst_.signals();
   if (signals.empty() || signals.front().position >= taken) return;
+  BurstClock clock;
   const std::lock_guard hold(cq_.lock());
   for (const SendBurst::Signal& signal : signals) {
     if (signal.position >= taken) break;
-    cq_.Push({.wr_id = signal.wr_id,
-              .queue = this,
-              .status = IBV_WC_SUCCESS,
-              .opcode = IBV_WC_SEND,
-              .byte_len = 0,
-              .done = base + signal.position + 1});
+    Completion completion = {.wr_id = signal.wr_id,
+                             .queue = this,
+                             .status = IBV_WC_SUCCESS,
+                             .opcode = IBV_WC_SEND,
+                             .byte_len = 0,
+                             .done = base + signal.position + 1};
+    cq_.Stamp(completion, clock);
+    cq_.Push(completion);
   }
 }
 

@@ -121,13 +121,16 @@ bool SendQueue::AppendSegments(TsoCutter& cutter, const Tso& tso) noexcept {
 void SendQueue::CompleteTso(const Tso& tso) noexcept {
   ++sent_;
   if (!IsSignaled(tso.flags)) return;
+  BurstClock clock;
+  Completion completion = {.wr_id = tso.wr_id,
+                           .queue = this,
+                           .status = IBV_WC_SUCCESS,
+                           .opcode = IBV_WC_TSO,
+                           .byte_len = 0,
+                           .done = sent_};
   const std::lock_guard hold(cq_.lock());
-  cq_.Push({.wr_id = tso.wr_id,
-            .queue = this,
-            .status = IBV_WC_SUCCESS,
-            .opcode = IBV_WC_TSO,
-            .byte_len = 0,
-            .done = sent_});
+  cq_.Stamp(completion, clock);
+  cq_.Push(completion);
 }
 
 // The rest of Store for a TSO request.

@@ -17,8 +17,12 @@
 namespace weir::hca {
 namespace {
 
+// Of all kinds, and for the port.
+constexpr absl::string_view kPortOption = "rx_checksum";
+
 // The options of the kind, and those that all kinds know.
 absl::Status Check(const DeviceKey& key, std::vector<absl::string_view> known) {
+  known.push_back(kPortOption);
   for (const absl::string_view name : ImpairmentOptions()) {
     known.push_back(name);
   }
@@ -26,9 +30,10 @@ absl::Status Check(const DeviceKey& key, std::vector<absl::string_view> known) {
 }
 
 // What the medium itself has to know.
-DeviceKey WithoutImpairment(DeviceKey key) {
+DeviceKey ForMedium(DeviceKey key) {
   std::erase_if(key.options, [](const auto& option) {
-    return absl::c_linear_search(ImpairmentOptions(), option.first);
+    return option.first == kPortOption ||
+           absl::c_linear_search(ImpairmentOptions(), option.first);
   });
   return key;
 }
@@ -62,8 +67,7 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const DeviceKey& key) {
   if (absl::Status known = CheckBackendKey(key); !known.ok()) return known;
   const absl::StatusOr<Impairment> impairment = ParseImpairment(key);
   if (!impairment.ok()) return impairment.status();
-  absl::StatusOr<std::unique_ptr<Backend>> medium =
-      OpenMedium(WithoutImpairment(key));
+  absl::StatusOr<std::unique_ptr<Backend>> medium = OpenMedium(ForMedium(key));
   if (!medium.ok() || !impairment->has_effect()) return medium;
   return Impaired::Create(*std::move(medium), *impairment, key.text);
 }
