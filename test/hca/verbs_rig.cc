@@ -40,7 +40,7 @@ VerbsRig::VerbsRig(const Options& options)
   } else {
     cq = ibv_create_cq(context, options.cqe, this, channel, 0);
   }
-  ibv_qp_init_attr attr{};
+  ibv_qp_init_attr_ex attr{};
   attr.send_cq = attr.recv_cq = cq;
   attr.cap = {.max_send_wr = options.send_wr,
               .max_recv_wr = options.recv_wr,
@@ -49,7 +49,18 @@ VerbsRig::VerbsRig(const Options& options)
               .max_inline_data = options.inline_bytes};
   attr.qp_type = IBV_QPT_RAW_PACKET;
   attr.sq_sig_all = options.signal_all ? 1 : 0;
-  qp = ibv_create_qp(pd, &attr);
+  attr.pd = pd;
+  attr.comp_mask = IBV_QP_INIT_ATTR_PD;
+  if (options.create_flags != 0) {
+    attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+    attr.create_flags = options.create_flags;
+  }
+  if (options.max_tso_header_bytes != 0) {
+    attr.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+    attr.max_tso_header = options.max_tso_header_bytes;
+  }
+  // With nothing but a PD the header makes a plain ibv_create_qp of it.
+  qp = ibv_create_qp_ex(context, &attr);
   EXPECT_NE(qp, nullptr);
   cap = attr.cap;
 }

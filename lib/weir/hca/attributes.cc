@@ -91,7 +91,8 @@ int QueryDeviceEx(Context& context, ibv_device_attr_ex* attr, size_t bytes) {
   full.max_wq_type_rq = kMaxWq;
   full.tso_caps = {.max_tso = kMaxTsoBytes,
                    .supported_qpts = 1u << IBV_QPT_RAW_PACKET};
-  full.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM;
+  full.raw_packet_caps =
+      IBV_RAW_PACKET_CAP_IP_CSUM | IBV_RAW_PACKET_CAP_CVLAN_STRIPPING;
   full.completion_timestamp_mask = UINT64_MAX;
   full.hca_core_clock = kHcaClockKhz;
   Give(full, attr, bytes);

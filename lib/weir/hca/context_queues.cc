@@ -17,17 +17,23 @@ constexpr uint32_t kKnownAttributes =
     IBV_QP_INIT_ATTR_MAX_TSO_HEADER | IBV_QP_INIT_ATTR_IND_TABLE |
     IBV_QP_INIT_ATTR_RX_HASH;
 
+// What attr.create_flags may have.
+constexpr uint32_t kKnownFlags =
+    IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_CVLAN_STRIPPING;
+
+uint32_t CreateFlagsOf(const ibv_qp_init_attr_ex& attr) {
+  return (attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0
+             ? attr.create_flags
+             : 0;
+}
+
 // 0, or what is wrong with the part of `attr` that all kinds share.
 int CheckExtended(const ibv_qp_init_attr_ex& attr) {
   if ((attr.comp_mask & ~kKnownAttributes) != 0 ||
       RawEnum(attr.qp_type) != IBV_QPT_RAW_PACKET) {
     return EOPNOTSUPP;
   }
-  if ((attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 &&
-      (attr.create_flags & ~IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) != 0) {
-    return EOPNOTSUPP;
-  }
-  return 0;
+  return (CreateFlagsOf(attr) & ~kKnownFlags) == 0 ? 0 : EOPNOTSUPP;
 }
 
 }  // namespace
@@ -52,6 +58,8 @@ ibv_qp* Context::CreateQpEx(ibv_qp_init_attr_ex& attr) {
   if ((attr.comp_mask & kRss) != 0) return CreateRssQp(attr);
 
   QueuePair::Options options{.pd = attr.pd};
+  options.strips_cvlan =
+      (CreateFlagsOf(attr) & IBV_QP_CREATE_CVLAN_STRIPPING) != 0;
   if ((attr.comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER) != 0) {
     if (attr.max_tso_header > kMaxTsoHeaderBytes) {
       return Refuse<ibv_qp>(EINVAL);
@@ -98,6 +106,7 @@ ibv_qp* Context::CreateRssQp(const ibv_qp_init_attr_ex& attr) {
       attr.rwq_ind_tbl->context != &context || attr.srq != nullptr ||
       attr.cap.max_send_wr > 0 || attr.cap.max_recv_wr > 0 ||
       attr.cap.max_recv_sge > 0 ||
+      (CreateFlagsOf(attr) & IBV_QP_CREATE_CVLAN_STRIPPING) != 0 ||
       (attr.comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER) != 0) {
     return Refuse<ibv_qp>(EINVAL);
   }

@@ -16,9 +16,10 @@
 namespace weir::hca {
 
 ibv_wq* Context::CreateWq(ibv_wq_init_attr& attr) {
+  const uint32_t flags =
+      (attr.comp_mask & IBV_WQ_INIT_ATTR_FLAGS) != 0 ? attr.create_flags : 0;
   if ((attr.comp_mask & ~IBV_WQ_INIT_ATTR_FLAGS) != 0 ||
-      ((attr.comp_mask & IBV_WQ_INIT_ATTR_FLAGS) != 0 &&
-       attr.create_flags != 0) ||
+      (flags & ~IBV_WQ_FLAGS_CVLAN_STRIPPING) != 0 ||
       RawEnum(attr.wq_type) != IBV_WQT_RQ) {
     return Refuse<ibv_wq>(EOPNOTSUPP);
   }
@@ -33,7 +34,8 @@ ibv_wq* Context::CreateWq(ibv_wq_init_attr& attr) {
                                    .cq = &CompletionQueue::Of(attr.cq),
                                    .depth = std::bit_ceil(attr.max_wr),
                                    .max_sge = attr.max_sge,
-                                   .number = device_.NextQpNumber()};
+                                   .number = device_.NextQpNumber(),
+                                   .strips_cvlan = flags != 0};
   auto* wq = TryNew<ReceiveWq>(options, regions_, events_);
   if (wq == nullptr) {
     Uncount(wqs_);

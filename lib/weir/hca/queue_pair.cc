@@ -101,11 +101,13 @@ void QueuePair::MakeQueues(const Options& options, MrTable& regions) {
     return;
   }
   if (cap_.max_recv_wr > 0) {
-    receives_.emplace(*options.recv_cq,
-                      ReceiveQueue::Options{.number = options.number,
-                                            .depth = cap_.max_recv_wr,
-                                            .max_sge = cap_.max_recv_sge},
-                      regions, options.pd);
+    receives_.emplace(
+        *options.recv_cq,
+        ReceiveQueue::Options{.number = options.number,
+                              .depth = cap_.max_recv_wr,
+                              .max_sge = cap_.max_recv_sge,
+                              .strips_cvlan = options.strips_cvlan},
+        regions, options.pd);
   }
   if (cap_.max_send_wr > 0) {
     sends_.emplace(

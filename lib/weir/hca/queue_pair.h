@@ -38,6 +38,7 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
     // 0: no TSO.
     uint32_t max_tso_header_bytes = 0;
     bool signal_all = false;
+    bool strips_cvlan = false;
     uint32_t number = 0;
     // Of an RSS queue pair, which has no completion queues and no capabilities;
     // the hash has passed its check.

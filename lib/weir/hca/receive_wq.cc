@@ -23,7 +23,8 @@ ReceiveWq::ReceiveWq(const Options& options, MrTable& regions,
     : receives_(*options.cq,
                 {.number = options.number,
                  .depth = options.depth,
-                 .max_sge = options.max_sge},
+                 .max_sge = options.max_sge,
+                 .strips_cvlan = options.strips_cvlan},
                 regions, options.pd),
       events_(events) {
   context = options.pd->context;
@@ -53,7 +54,10 @@ int ReceiveWq::Modify(const ibv_wq_attr& attr) {
   constexpr uint32_t kKnown =
       IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_FLAGS;
   if (attr.attr_mask == 0 || (attr.attr_mask & ~kKnown) != 0) return EINVAL;
-  if ((attr.attr_mask & IBV_WQ_ATTR_FLAGS) != 0) return EOPNOTSUPP;
+  const bool sets_flags = (attr.attr_mask & IBV_WQ_ATTR_FLAGS) != 0;
+  if (sets_flags && (attr.flags_mask & ~IBV_WQ_FLAGS_CVLAN_STRIPPING) != 0) {
+    return EOPNOTSUPP;
+  }
   const std::lock_guard hold(modify_lock_);
   const ibv_wq_state from = StateNow();
   if ((attr.attr_mask & IBV_WQ_ATTR_CURR_STATE) != 0 &&
@@ -64,6 +68,9 @@ int ReceiveWq::Modify(const ibv_wq_attr& attr) {
                           ? RawEnum(attr.wq_state)
                           : unsigned{from};
   if (to > IBV_WQS_ERR || !Exists(from, to)) return EINVAL;
+  if (sets_flags && (attr.flags_mask & IBV_WQ_FLAGS_CVLAN_STRIPPING) != 0) {
+    receives_.StripCvlan((attr.flags & IBV_WQ_FLAGS_CVLAN_STRIPPING) != 0);
+  }
   if (to == IBV_WQS_RESET) {
     receives_.Enter(WorkState::kRefuses);
     reported_ = false;

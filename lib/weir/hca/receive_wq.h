@@ -27,6 +27,7 @@ class ReceiveWq : public PublicObject<ibv_wq> {
     uint32_t depth;
     uint32_t max_sge;
     uint32_t number;
+    bool strips_cvlan = false;
   };
 
   // The work queue around its public part.
@@ -42,7 +43,8 @@ class ReceiveWq : public PublicObject<ibv_wq> {
   ~ReceiveWq();
 
   // ibv_modify_wq: 0, or EINVAL for a transition that there is not, or a
-  // current state that is another one; EOPNOTSUPP for flags. Any thread.
+  // current state that is another one; EOPNOTSUPP for flags other than that of
+  // taking tags off. Any thread.
   int Modify(const ibv_wq_attr& attr);
 
   // Raises IBV_EVENT_WQ_FATAL if a receive has failed and this was not said
