@@ -12,6 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "test/hca/verbs_rig.h"
+#include "test/support/own_wire.h"
 
 namespace weir::hca {
 namespace {
@@ -103,7 +104,7 @@ TEST(CqExTest, RefusesWhatItDoesNotHave) {
 }
 
 TEST(CqExTest, SaysSoWhenThereIsNothing) {
-  ExRig ex("wire:ex1");
+  ExRig ex(OwnWire("ex1"));
   EXPECT_EQ(ex.Start(), ENOENT);
   // No end belongs to it: the next start does not wait for one.
   EXPECT_EQ(ex.Start(), ENOENT);
@@ -113,8 +114,8 @@ TEST(CqExTest, SaysSoWhenThereIsNothing) {
 }
 
 TEST(CqExTest, GivesCompletionsOneByOneWithTheirFields) {
-  ExRig a("wire:ex2");
-  ExRig b("wire:ex2");
+  ExRig a(OwnWire("ex2"));
+  ExRig b(OwnWire("ex2"));
   for (size_t i = 0; i < 3; ++i) {
     ASSERT_EQ(b.rig.PostReceive(10 + i), 0);
     ASSERT_EQ(
@@ -143,8 +144,8 @@ TEST(CqExTest, GivesCompletionsOneByOneWithTheirFields) {
 }
 
 TEST(CqExTest, KeepsWhatAPollDidNotTake) {
-  ExRig a("wire:ex3");
-  ExRig b("wire:ex3");
+  ExRig a(OwnWire("ex3"));
+  ExRig b(OwnWire("ex3"));
   for (size_t i = 0; i < 5; ++i) {
     ASSERT_EQ(b.rig.PostReceive(i), 0);
     ASSERT_EQ(a.rig.PostSend(i, 60, 0), 0);
@@ -186,8 +187,8 @@ TEST(CqExTest, FreesTheSlotsOfWhatItGave) {
 }
 
 TEST(CqExTest, IsPolledByPollCqAsWell) {
-  ExRig a("wire:ex4", 0);
-  ExRig b("wire:ex4", 0);
+  ExRig a(OwnWire("ex4"), 0);
+  ExRig b(OwnWire("ex4"), 0);
   ASSERT_EQ(b.rig.PostReceive(3), 0);
   ASSERT_EQ(a.rig.PostSend(4, 61, IBV_SEND_SIGNALED), 0);
   const auto received = b.rig.Poll(1);
@@ -199,8 +200,8 @@ TEST(CqExTest, IsPolledByPollCqAsWell) {
 }
 
 TEST(CqExTest, ReportsErrorsAndFlushes) {
-  ExRig a("wire:ex5");
-  ExRig b("wire:ex5");
+  ExRig a(OwnWire("ex5"));
+  ExRig b(OwnWire("ex5"));
   ASSERT_EQ(b.rig.PostReceive(1, 59), 0);
   ASSERT_EQ(b.rig.PostReceive(2), 0);
   ASSERT_EQ(a.rig.PostSend(0, 60, 0), 0);
@@ -216,8 +217,8 @@ TEST(CqExTest, ReportsErrorsAndFlushes) {
 }
 
 TEST(CqExTest, StampsWithTheClocksOfTheDevice) {
-  ExRig a("wire:ex6");
-  ExRig b("wire:ex6");
+  ExRig a(OwnWire("ex6"));
+  ExRig b(OwnWire("ex6"));
   ASSERT_EQ(b.rig.PostReceive(0), 0);
   ASSERT_EQ(a.rig.PostSend(0, 60, IBV_SEND_SIGNALED), 0);
   for (ExRig* each : {&b, &a}) {

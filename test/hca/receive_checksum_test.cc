@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "test/hca/verbs_rig.h"
 #include "test/support/frame.h"
+#include "test/support/own_wire.h"
 
 namespace weir::hca {
 namespace {
@@ -91,7 +92,7 @@ struct Cable {
 };
 
 TEST(ReceiveChecksumTest, MarksJustTheFramesWhoseChecksumsAreRight) {
-  Cable cable("wire:rxcsum1");
+  Cable cable(OwnWire("rxcsum1"));
   for (const Bytes& frame : Good()) {
     EXPECT_EQ(cable.FlagsOf(frame), unsigned{IBV_WC_IP_CSUM_OK}) << Hex(frame);
   }
@@ -101,7 +102,7 @@ TEST(ReceiveChecksumTest, MarksJustTheFramesWhoseChecksumsAreRight) {
 }
 
 TEST(ReceiveChecksumTest, MarksFramesThatWereFinishedByTheSender) {
-  Cable cable("wire:rxcsum2");
+  Cable cable(OwnWire("rxcsum2"));
   const Bytes wrong = WithWrongByte(Tcp(100), 50);
   EXPECT_EQ(cable.FlagsOf(wrong), 0u);
   EXPECT_EQ(cable.FlagsOf(wrong, IBV_SEND_IP_CSUM),
@@ -114,7 +115,7 @@ TEST(ReceiveChecksumTest, MarksFramesThatWereFinishedByTheSender) {
 
 TEST(ReceiveChecksumTest, MarksFramesThatAreScatteredOrCopied) {
   // A second queue pair makes the port look at the rules of every frame.
-  Cable cable("wire:rxcsum3");
+  Cable cable(OwnWire("rxcsum3"));
   ibv_qp_init_attr attr{};
   attr.send_cq = attr.recv_cq = cable.b.cq;
   attr.cap = {.max_send_wr = 1,
@@ -139,7 +140,7 @@ TEST(ReceiveChecksumTest, MarksFramesThatAreScatteredOrCopied) {
 }
 
 TEST(ReceiveChecksumTest, SaysItInAnExtendedPollToo) {
-  Cable cable("wire:rxcsum4", {.wc_flags = uint64_t{0}});
+  Cable cable(OwnWire("rxcsum4"), {.wc_flags = uint64_t{0}});
   for (const Bytes& frame : {Tcp(10), WithWrongByte(Tcp(10), 50)}) {
     cable.Send(frame);
     ibv_poll_cq_attr attr{};
@@ -151,7 +152,7 @@ TEST(ReceiveChecksumTest, SaysItInAnExtendedPollToo) {
 }
 
 TEST(ReceiveChecksumTest, IsSwitchedOffByTheKey) {
-  Cable cable("wire:rxcsum5,rx_checksum=off");
+  Cable cable(OwnWire("rxcsum5,rx_checksum=off"));
   for (const Bytes& frame : Good()) EXPECT_EQ(cable.FlagsOf(frame), 0u);
 }
 

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "test/hca/verbs_rig.h"
 #include "test/support/frame.h"
+#include "test/support/own_wire.h"
 
 namespace weir::hca {
 namespace {
@@ -100,7 +101,7 @@ struct Cable {
 };
 
 TEST(TsoTest, SendsWhatAStackWithoutOffloadWould) {
-  Cable cable("wire:tso1");
+  Cable cable(OwnWire("tso1"));
   for (const bool is_ipv6 : {false, true}) {
     for (const size_t total : {1u, 499u, 500u, 501u, 7777u}) {
       const Bytes payload = RandomBytes(total, total);
@@ -118,7 +119,7 @@ TEST(TsoTest, SendsWhatAStackWithoutOffloadWould) {
 }
 
 TEST(TsoTest, TakesItsPayloadInline) {
-  Cable cable("wire:tso2");
+  Cable cable(OwnWire("tso2"));
   const Bytes payload = RandomBytes(200, 1);
   ASSERT_EQ(cable.Post(Header(), payload, IBV_SEND_INLINE, 150), 0);
   for (auto& byte : cable.a.Buffer(0)) byte = {};
@@ -132,7 +133,7 @@ TEST(TsoTest, TakesItsPayloadInline) {
 
 TEST(TsoTest, GoesOnInTheMiddleOfARequestWhenTheMediumWasFull) {
   // Room for a few segments, so that every request stops somewhere inside.
-  Cable cable("wire:tso3,bytes=4096");
+  Cable cable(OwnWire("tso3,bytes=4096"));
   std::vector<Bytes> payloads;
   for (uint64_t i = 0; i < 6; ++i) {
     payloads.push_back(RandomBytes(7000 + i, i));
@@ -155,7 +156,7 @@ TEST(TsoTest, GoesOnInTheMiddleOfARequestWhenTheMediumWasFull) {
 }
 
 TEST(TsoTest, CountsTheSegmentsThatAResetLeavesUnsent) {
-  Cable cable("wire:tso4,bytes=4096");
+  Cable cable(OwnWire("tso4,bytes=4096"));
   ASSERT_EQ(cable.Post(Header(), RandomBytes(7500, 1)), 0);
   ASSERT_EQ(cable.Post(Header(), RandomBytes(7500, 1)), 0);
   const uint64_t sent = cable.a.Counter("tx_frames");
@@ -173,7 +174,7 @@ TEST(TsoTest, CountsTheSegmentsThatAResetLeavesUnsent) {
 }
 
 TEST(TsoTest, RefusesBadArguments) {
-  Cable cable("wire:tso5");
+  Cable cable(OwnWire("tso5"));
   const Bytes payload = RandomBytes(1000, 1);
   const Bytes good = Header();
   EXPECT_EQ(cable.Post(good, payload, 0, 0), EINVAL);
@@ -204,7 +205,7 @@ TEST(TsoTest, RefusesBadArguments) {
 }
 
 TEST(TsoTest, FailsTheQueuePairForAPayloadOutsideOfItsRegion) {
-  Cable cable("wire:tso6");
+  Cable cable(OwnWire("tso6"));
   const Bytes header = Header();
   ibv_sge sge = cable.a.Sge(0, 1000);
   sge.lkey += 12345;

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "test/hca/verbs_rig.h"
 #include "test/support/frame.h"
+#include "test/support/own_wire.h"
 
 namespace weir::hca {
 namespace {
@@ -69,7 +70,7 @@ struct Cable {
 };
 
 TEST(VlanStripTest, TakesOffTheOuterTagAndReportsIt) {
-  Cable cable("wire:strip1");
+  Cable cable(OwnWire("strip1"));
   for (const size_t payload : {18u, 100u, 1400u}) {
     cable.Send(Tagged({0xa123}, payload));
     const auto received = cable.Take();
@@ -80,7 +81,7 @@ TEST(VlanStripTest, TakesOffTheOuterTagAndReportsIt) {
 }
 
 TEST(VlanStripTest, LeavesInnerTagsServiceTagsAndUntaggedFrames) {
-  Cable cable("wire:strip2");
+  Cable cable(OwnWire("strip2"));
   cable.Send(Tagged({5, 6}, 50));
   auto received = cable.Take();
   EXPECT_EQ(received.frame, Tagged({6}, 50));
@@ -96,7 +97,7 @@ TEST(VlanStripTest, LeavesInnerTagsServiceTagsAndUntaggedFrames) {
 }
 
 TEST(VlanStripTest, TakesOffTheTagInAPlainPollAsWell) {
-  Cable cable("wire:strip3");
+  Cable cable(OwnWire("strip3"));
   const Bytes want = Tagged({}, 100);
   cable.Send(Tagged({9}, 100));
   ASSERT_EQ(cable.b.PostReceive(0), 0);
@@ -108,7 +109,7 @@ TEST(VlanStripTest, TakesOffTheTagInAPlainPollAsWell) {
 }
 
 TEST(VlanStripTest, ScattersWhatIsLeft) {
-  Cable cable("wire:strip4");
+  Cable cable(OwnWire("strip4"));
   const Bytes want = Tagged({}, 58);
   ASSERT_EQ(want.size(), 100u);
   // It fits without the tag, and ends where the buffers do.
@@ -148,8 +149,8 @@ uint32_t LengthAt(VerbsRig& from, VerbsRig& at, ibv_wq* wq) {
 }
 
 TEST(VlanStripTest, IsSwitchedOnAWorkQueueWhileItRuns) {
-  VerbsRig a({.key = "wire:strip5"});
-  VerbsRig b({.key = "wire:strip5"});
+  VerbsRig a({.key = OwnWire("strip5")});
+  VerbsRig b({.key = OwnWire("strip5")});
   a.MoveTo(IBV_QPS_RTS);
   ibv_wq_init_attr init{};
   init.wq_type = IBV_WQT_RQ;
