@@ -25,6 +25,9 @@ struct weir_hca_info {
   // 1 once no frame will ever arrive again (a capture file at its end) and all
   // that came was delivered or dropped.
   uint8_t finished;
+  // How the medium works ("native XDP, copy, 1 queue"), cut to the size; empty
+  // if there is only one way.
+  char mode[63];
 };
 
 extern "C" {

@@ -120,6 +120,7 @@ void FillSoft(const verbs::SoftDeviceInfo& soft, PortInfo& info) {
   info.mac = soft.mac;
   info.mtu_bytes = soft.mtu_bytes;
   info.numa_node = soft.numa_node;
+  if (!soft.mode.empty()) absl::StrAppend(&info.chosen, " (", soft.mode, ")");
 }
 
 // Facts of a real device, which are those of its netdev: the MTU of the verbs
@@ -173,7 +174,8 @@ std::string FileIdentity(absl::string_view path) {
 // Identity as far as the name of a port tells.
 std::string NameIdentity(absl::string_view name) {
   absl::string_view netdev = name;
-  if (absl::ConsumePrefix(&netdev, "packet:")) {
+  if (absl::ConsumePrefix(&netdev, "packet:") ||
+      absl::ConsumePrefix(&netdev, "xdp:")) {
     return absl::StrCat("netdev ", netdev.substr(0, netdev.find(',')));
   }
   return FileIdentity(OutputFile(name));

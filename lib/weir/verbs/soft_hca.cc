@@ -43,6 +43,7 @@ std::optional<SoftDeviceInfo> QuerySoftDevice(ibv_context* context) {
   }
   SoftDeviceInfo result;
   result.netdev = info.netdev;
+  result.mode = info.mode;
   result.mtu_bytes = info.mtu_bytes;
   result.numa_node = info.numa_node;
   std::copy(std::begin(info.mac), std::end(info.mac),

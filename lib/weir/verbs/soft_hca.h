@@ -24,6 +24,8 @@ namespace weir::verbs {
 struct SoftDeviceInfo {
   // The netdev below, empty if there is none.
   std::string netdev;
+  // How the medium works, empty if there is only one way.
+  std::string mode;
   uint32_t mtu_bytes = 0;
   // -1 if unknown.
   int numa_node = -1;

@@ -59,6 +59,7 @@ int weir_hca_query(ibv_context* context, weir_hca_info* info) {
   if (own == nullptr) return ENOENT;
   *info = {};
   PutText(info->netdev, own->port().info().netdev);
+  PutText(info->mode, own->port().info().mode);
   info->mtu_bytes = own->port().info().mtu_bytes;
   info->numa_node = own->port().info().numa_node;
   std::copy(own->port().mac().octets.begin(), own->port().mac().octets.end(),

@@ -59,6 +59,9 @@ struct BackendInfo {
   net::MacAddress mac{};
   // The netdev below, empty if there is none.
   std::string netdev;
+  // How the medium works, for the user ("native XDP, copy, 1 queue"); empty if
+  // there is only one way.
+  std::string mode{};
   // The largest L3 packet in bytes; frames may be net::kL2OverheadBytes longer.
   uint32_t mtu_bytes = 1500;
   // Of the device, -1 if unknown or without meaning.
