@@ -7,6 +7,7 @@ carries what to link.
 _LIBRARIES = [
     "absl",
     "benchmark",
+    "bpf",
     "dpdk",
     "googletest",
     "hwloc",

@@ -66,7 +66,7 @@ TEST(DeviceTest, CanBeOpenedAfterTheListIsFreed) {
 TEST(DeviceTest, SaysWhatIsWrongWithAKey) {
   EXPECT_EQ(Refusal("nul:"),
             "nul:: unknown kind \"nul\"; known kinds are loopback, null, "
-            "packet, pcap, tap, wire");
+            "packet, pcap, tap, wire, xdp");
   EXPECT_EQ(Refusal("null:,sise=3"),
             "null:,sise=3: unknown key \"sise\"; null knows mtu, size, "
             "rx_checksum, corrupt, delay, dup, impair, jitter, loss, rate, "

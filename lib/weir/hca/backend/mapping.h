@@ -26,6 +26,15 @@ class Mapping {
     if (at != MAP_FAILED) mapping.bytes_ = {static_cast<std::byte*>(at), bytes};
     return mapping;
   }
+  // `bytes` of zeros, of this process alone, touched already. Without memory
+  // and errno if that fails.
+  static Mapping Anonymous(size_t bytes) noexcept {
+    Mapping mapping;
+    void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (at != MAP_FAILED) mapping.bytes_ = {static_cast<std::byte*>(at), bytes};
+    return mapping;
+  }
   Mapping(Mapping&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
   Mapping& operator=(Mapping&& other) noexcept {
     std::swap(bytes_, other.bytes_);

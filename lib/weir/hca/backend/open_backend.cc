@@ -13,6 +13,7 @@
 #include "weir/hca/backend/pcap.h"
 #include "weir/hca/backend/tap.h"
 #include "weir/hca/backend/wire/wire.h"
+#include "weir/hca/backend/xdp/xdp.h"
 
 namespace weir::hca {
 namespace {
@@ -44,6 +45,7 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenMedium(const DeviceKey& key) {
   if (key.kind == "pcap") return OpenPcap(key);
   if (key.kind == "tap") return OpenTap(key);
   if (key.kind == "wire") return OpenWire(key);
+  if (key.kind == "xdp") return OpenXdp(key);
   return OpenNull(key);
 }
 
@@ -58,9 +60,12 @@ absl::Status CheckBackendKey(const DeviceKey& key) {
   if (key.kind == "wire") {
     return Check(key, {"bytes", "end", "flow_control", "mtu"});
   }
+  if (key.kind == "xdp") {
+    return Check(key, {"busy_poll", "flow_control", "queues"});
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       key.text, ": unknown kind \"", key.kind,
-      "\"; known kinds are loopback, null, packet, pcap, tap, wire"));
+      "\"; known kinds are loopback, null, packet, pcap, tap, wire, xdp"));
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const DeviceKey& key) {

@@ -31,6 +31,9 @@ class PacketCounters {
   void Add(PacketCount count, uint64_t n) noexcept {
     counters_[static_cast<size_t>(count)].value.Add(n);
   }
+  uint64_t value(PacketCount count) const noexcept {
+    return counters_[static_cast<size_t>(count)].value.value();
+  }
   std::span<const BackendCounter> all() const noexcept { return counters_; }
 
  private:

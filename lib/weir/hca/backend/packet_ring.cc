@@ -60,15 +60,6 @@ absl::Status SetOptions(int fd, absl::string_view object) {
   return absl::OkStatus();
 }
 
-absl::Status JoinPromiscuous(int fd, int index, absl::string_view object) {
-  packet_mreq membership{};
-  membership.mr_ifindex = index;
-  membership.mr_type = PACKET_MR_PROMISC;
-  return SetPacketOption(
-      fd, PACKET_ADD_MEMBERSHIP, membership,
-      {.object = object, .call = "setsockopt(PACKET_ADD_MEMBERSHIP)"});
-}
-
 }  // namespace
 
 absl::StatusOr<PacketRing> PacketRing::Create(const NetdevFacts& netdev,

@@ -76,8 +76,9 @@ std::optional<uint8_t> SuperFrameProtocol(
 
 }  // namespace
 
-PacketRx::PacketRx(PacketRing ring)
+PacketRx::PacketRx(PacketRing ring, uint32_t frame_flags)
     : ring_(std::move(ring)),
+      frame_flags_(frame_flags),
       copy_(sizeof(net::VlanTag) + kMaxSuperFrameBytes),
       pieces_(copy_.size()) {}
 
@@ -149,6 +150,7 @@ void PacketRx::TakeSlot(PacketSlot slot, PacketCounters& counters) noexcept {
     const std::span<const std::byte> tagged = WithTag(frame, offloads.tag);
     Push({.data = tagged.data(),
           .length_bytes = static_cast<uint32_t>(tagged.size()),
+          .flags = frame_flags_,
           .timestamp_ns = offloads.timestamp_ns},
          slot);
   }
@@ -207,7 +209,7 @@ bool PacketRx::PushPiece() noexcept {
   }
   Push({.data = piece.data(),
         .length_bytes = static_cast<uint32_t>(length),
-        .flags = copied_flags_,
+        .flags = frame_flags_ | copied_flags_,
         .timestamp_ns = copied_timestamp_ns_},
        std::nullopt);
   return true;

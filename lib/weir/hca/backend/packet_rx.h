@@ -27,8 +27,8 @@ namespace weir::hca {
 
 class PacketRx {
  public:
-  // On `ring`, which is bound.
-  explicit PacketRx(PacketRing ring);
+  // On `ring`, which is bound. All frames get the flags of `frame_flags`.
+  explicit PacketRx(PacketRing ring, uint32_t frame_flags = 0);
 
   // As those of Backend. Owner lcore only.
   std::span<const RxFrame> Receive(size_t max,
@@ -57,6 +57,7 @@ class PacketRx {
   // Beside each frame of the window: the slot that holds it.
   std::array<std::optional<PacketSlot>, RxWindow::kCapacity> slots_;
   PacketRing ring_;
+  uint32_t frame_flags_;
   uint32_t idle_polls_ = 0;
   bool kernel_dropped_ = false;
 

@@ -33,6 +33,15 @@ absl::Status BindPacketSocket(int fd, int index, uint16_t ether_type,
   return absl::OkStatus();
 }
 
+absl::Status JoinPromiscuous(int fd, int index, absl::string_view object) {
+  packet_mreq membership{};
+  membership.mr_ifindex = index;
+  membership.mr_type = PACKET_MR_PROMISC;
+  return SetPacketOption(
+      fd, PACKET_ADD_MEMBERSHIP, membership,
+      {.object = object, .call = "setsockopt(PACKET_ADD_MEMBERSHIP)"});
+}
+
 bool IsNetdevGone(int fd) noexcept {
   sockaddr_ll address{};
   socklen_t length = sizeof address;

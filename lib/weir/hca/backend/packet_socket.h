@@ -26,6 +26,10 @@ absl::StatusOr<UniqueFd> OpenPacketSocket(absl::string_view object);
 absl::Status BindPacketSocket(int fd, int index, uint16_t ether_type,
                               absl::string_view object);
 
+// Makes the netdev with `index` promiscuous until `fd` is closed. Errors as the
+// system says. Any thread.
+absl::Status JoinPromiscuous(int fd, int index, absl::string_view object);
+
 // True if the netdev that `fd` was bound to is gone. Any thread.
 bool IsNetdevGone(int fd) noexcept;
 

@@ -139,7 +139,8 @@ bool Impaired::Flush() noexcept {
   send_.ReleaseOverdue(now_ns);
   SendDue(now_ns);
   ArmSendTimer(now_ns);
-  return !send_.out().empty() || send_.NextDue().has_value();
+  const bool inner_has_more = inner_->Flush();
+  return inner_has_more || !send_.out().empty() || send_.NextDue().has_value();
 }
 
 // The frame in one piece, until the next call.

@@ -1,0 +1,142 @@
+#include "weir/hca/backend/xdp/xdp_rx.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "weir/hca/backend/xdp/partial_checksum.h"
+
+namespace weir::hca {
+namespace {
+
+// As many as a window takes from one queue before it looks at the next.
+constexpr uint32_t kBurst = 64;
+
+// How often the kernel is asked for its drops. A power of two.
+constexpr uint32_t kPollsPerCheck = uint32_t{1} << 14;
+
+}  // namespace
+
+XdpRx::XdpRx(std::span<XdpSocket> sockets, const XdpRxOptions& options)
+    : sockets_(sockets),
+      options_(options),
+      assembled_(options.jumbo_bytes * RxWindow::kCapacity) {}
+
+std::span<const RxFrame> XdpRx::Receive(size_t max,
+                                        XdpCounters& counters) noexcept {
+  if (window_.empty()) Fill(counters);
+  return window_.Front(max);
+}
+
+// There is room in the fill rings for all chunks that there are.
+void XdpRx::Consume(size_t count) noexcept {
+  if (count == 0) return;
+  const size_t first = window_.first_index();
+  uint32_t last_socket = chunks_[first].socket;
+  for (const Chunk& chunk : std::span(chunks_).subspan(first, count)) {
+    if (chunk.socket != last_socket) {
+      sockets_[last_socket].fill().Submit();
+      last_socket = chunk.socket;
+    }
+    if (chunk.address == kNoChunk) continue;
+    sockets_[chunk.socket].fill().Push(chunk.address);
+  }
+  sockets_[last_socket].fill().Submit();
+  window_.Pop(count);
+}
+
+bool XdpRx::HasFrames() noexcept {
+  return !window_.empty() ||
+         std::ranges::any_of(sockets_, [](XdpSocket& socket) {
+           return socket.rx().Waiting() > 0;
+         });
+}
+
+// Only on an empty window: all chunks that we had are back by now.
+void XdpRx::Fill(XdpCounters& counters) noexcept {
+  for (size_t i = 0; i < sockets_.size() && !window_.full(); ++i) {
+    TakeFrom(next_socket_, counters);
+    if (++next_socket_ == sockets_.size()) next_socket_ = 0;
+  }
+  if (++polls_ % kPollsPerCheck == 0) CountDrops(counters);
+}
+
+void XdpRx::TakeFrom(uint32_t socket, XdpCounters& counters) noexcept {
+  XdpSocket& from = sockets_[socket];
+  XdpConsumer<xdp_desc>& rx = from.rx();
+  const uint32_t waiting = std::min(rx.Waiting(), kBurst);
+  if (waiting == 0) {
+    Wake(socket);
+    return;
+  }
+  uint32_t used = 0;
+  while (used < waiting && !window_.full()) {
+    const xdp_desc& piece = rx.Peek(used);
+    if ((piece.options & kXdpContinues) != 0) {
+      const uint32_t pieces = Assemble(socket, used, waiting);
+      if (pieces == 0) break;
+      used += pieces;
+      continue;
+    }
+    std::byte* data = from.At(piece.addr);
+    if (options_.finish_checksums && FinishPartialChecksum({data, piece.len})) {
+      counters.Add(XdpCount::kRxFinishedChecksum, 1);
+    }
+    chunks_[window_.next_index()] = {.socket = socket,
+                                     .address = from.ChunkOf(piece.addr)};
+    window_.Push({.data = data, .length_bytes = piece.len});
+    ++used;
+  }
+  rx.Release(used);
+}
+
+// Copies the frame that begins at entry `first` to one place and gives its
+// chunks back. How many there were, 0 if its end is not there yet.
+uint32_t XdpRx::Assemble(uint32_t socket, uint32_t first,
+                         uint32_t waiting) noexcept {
+  XdpSocket& from = sockets_[socket];
+  uint32_t last = first;
+  while (last < waiting &&
+         (from.rx().Peek(last).options & kXdpContinues) != 0) {
+    ++last;
+  }
+  if (last == waiting) return 0;
+  const size_t place = window_.next_index();
+  const std::span<std::byte> room =
+      std::span(assembled_)
+          .subspan(place * options_.jumbo_bytes, options_.jumbo_bytes);
+  size_t length = 0;
+  for (uint32_t i = first; i <= last; ++i) {
+    const xdp_desc& piece = from.rx().Peek(i);
+    const size_t fitting = std::min<size_t>(piece.len, room.size() - length);
+    std::memcpy(room.data() + length, from.At(piece.addr), fitting);
+    length += fitting;
+    from.fill().Push(from.ChunkOf(piece.addr));
+  }
+  from.fill().Submit();
+  chunks_[place] = {.socket = socket, .address = kNoChunk};
+  window_.Push(
+      {.data = room.data(), .length_bytes = static_cast<uint32_t>(length)});
+  return last - first + 1;
+}
+
+void XdpRx::Wake(uint32_t socket) noexcept {
+  if (options_.busy_poll || sockets_[socket].fill().NeedsWakeup()) {
+    sockets_[socket].WakeRx();
+  }
+}
+
+void XdpRx::CountDrops(XdpCounters& counters) noexcept {
+  uint64_t ring_full = 0;
+  uint64_t no_chunk = 0;
+  for (const XdpSocket& socket : sockets_) {
+    const xdp_statistics statistics = socket.Statistics();
+    ring_full += statistics.rx_ring_full;
+    no_chunk += statistics.rx_dropped;
+  }
+  counters.Add(XdpCount::kRxRingFull, ring_full - seen_ring_full_);
+  counters.Add(XdpCount::kRxNoChunk, no_chunk - seen_no_chunk_);
+  seen_ring_full_ = ring_full;
+  seen_no_chunk_ = no_chunk;
+}
+
+}  // namespace weir::hca

@@ -1,0 +1,71 @@
+// The receiving half of the xdp backend: frames from the sockets of all queues,
+// shown where the kernel put them; their chunks go back when they are consumed.
+
+#ifndef WEIR_HCA_BACKEND_XDP_XDP_RX_H_
+#define WEIR_HCA_BACKEND_XDP_XDP_RX_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "weir/hca/backend/backend.h"
+#include "weir/hca/backend/rx_window.h"
+#include "weir/hca/backend/xdp/xdp_counters.h"
+#include "weir/hca/backend/xdp/xdp_socket.h"
+
+namespace weir::hca {
+
+struct XdpRxOptions {
+  // Frames that take several chunks are put together here, up to this length; 0
+  // if there are none.
+  size_t jumbo_bytes = 0;
+  // Frames may come with unfinished checksums.
+  bool finish_checksums = false;
+  // An empty queue is polled by a system call.
+  bool busy_poll = false;
+};
+
+class XdpRx {
+ public:
+  // On `sockets`, which outlive it.
+  XdpRx(std::span<XdpSocket> sockets, const XdpRxOptions& options);
+
+  // As those of Backend. Owner lcore only.
+  std::span<const RxFrame> Receive(size_t max, XdpCounters& counters) noexcept;
+  void Consume(size_t count) noexcept;
+
+  // True if Receive would show a frame. Owner lcore only.
+  bool HasFrames() noexcept;
+
+ private:
+  // Marks a frame that is not in a chunk any more.
+  static constexpr uint64_t kNoChunk = ~uint64_t{0};
+  struct Chunk {
+    uint32_t socket;
+    uint64_t address;
+  };
+
+  void Fill(XdpCounters& counters) noexcept;
+  void TakeFrom(uint32_t socket, XdpCounters& counters) noexcept;
+  uint32_t Assemble(uint32_t socket, uint32_t first, uint32_t waiting) noexcept;
+  void Wake(uint32_t socket) noexcept;
+  void CountDrops(XdpCounters& counters) noexcept;
+
+  RxWindow window_;
+  // Beside each frame of the window: where it lies.
+  std::array<Chunk, RxWindow::kCapacity> chunks_;
+  std::span<XdpSocket> sockets_;
+  uint32_t next_socket_ = 0;
+  uint32_t polls_ = 0;
+  XdpRxOptions options_;
+  // Room for a window of jumbo frames.
+  std::vector<std::byte> assembled_;
+  uint64_t seen_ring_full_ = 0;
+  uint64_t seen_no_chunk_ = 0;
+};
+
+}  // namespace weir::hca
+
+#endif  // WEIR_HCA_BACKEND_XDP_XDP_RX_H_
