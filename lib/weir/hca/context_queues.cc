@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kKnownAttributes =
     IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
     IBV_QP_INIT_ATTR_MAX_TSO_HEADER | IBV_QP_INIT_ATTR_IND_TABLE |
-    IBV_QP_INIT_ATTR_RX_HASH;
+    IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 // What attr.create_flags may have.
 constexpr uint32_t kKnownFlags =
@@ -33,7 +33,14 @@ int CheckExtended(const ibv_qp_init_attr_ex& attr) {
       RawEnum(attr.qp_type) != IBV_QPT_RAW_PACKET) {
     return EOPNOTSUPP;
   }
-  return (CreateFlagsOf(attr) & ~kKnownFlags) == 0 ? 0 : EOPNOTSUPP;
+  constexpr uint64_t kOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO;
+  const bool has_operations =
+      (attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
+  if ((CreateFlagsOf(attr) & ~kKnownFlags) != 0 ||
+      (has_operations && (attr.send_ops_flags & ~kOperations) != 0)) {
+    return EOPNOTSUPP;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -65,6 +72,9 @@ ibv_qp* Context::CreateQpEx(ibv_qp_init_attr_ex& attr) {
       return Refuse<ibv_qp>(EINVAL);
     }
     options.max_tso_header_bytes = attr.max_tso_header;
+  }
+  if ((attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
+    options.send_operations = attr.send_ops_flags;
   }
   const ibv_qp_init_attr plain{.qp_context = attr.qp_context,
                                .send_cq = attr.send_cq,
@@ -100,14 +110,15 @@ ibv_qp* Context::CreatePlainQp(const ibv_qp_init_attr& attr,
 
 // As NICs have it: it only receives, into the work queues of its table.
 ibv_qp* Context::CreateRssQp(const ibv_qp_init_attr_ex& attr) {
+  constexpr uint32_t kOfSends =
+      IBV_QP_INIT_ATTR_MAX_TSO_HEADER | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   constexpr uint32_t kBoth =
       IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
   if ((attr.comp_mask & kBoth) != kBoth || attr.rwq_ind_tbl == nullptr ||
       attr.rwq_ind_tbl->context != &context || attr.srq != nullptr ||
       attr.cap.max_send_wr > 0 || attr.cap.max_recv_wr > 0 ||
-      attr.cap.max_recv_sge > 0 ||
-      (CreateFlagsOf(attr) & IBV_QP_CREATE_CVLAN_STRIPPING) != 0 ||
-      (attr.comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER) != 0) {
+      attr.cap.max_recv_sge > 0 || (attr.comp_mask & kOfSends) != 0 ||
+      (CreateFlagsOf(attr) & IBV_QP_CREATE_CVLAN_STRIPPING) != 0) {
     return Refuse<ibv_qp>(EINVAL);
   }
   IndirectionTable& table = IndirectionTable::Of(attr.rwq_ind_tbl);

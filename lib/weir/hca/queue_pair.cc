@@ -120,6 +120,15 @@ void QueuePair::MakeQueues(const Options& options, MrTable& regions) {
                            .signal_all = options.signal_all},
         regions, options.pd);
   }
+  if (options.send_operations.has_value()) {
+    batch_ = std::make_unique<SendBatch>(
+        SendBatch::Options{.depth = cap_.max_send_wr,
+                           .max_sge = cap_.max_send_sge,
+                           .max_inline_bytes = cap_.max_inline_data,
+                           .max_tso_header_bytes = options.max_tso_header_bytes,
+                           .operations = *options.send_operations});
+    FillSendOperations(*this);
+  }
 }
 
 QueuePair::~QueuePair() {
@@ -192,6 +201,17 @@ void QueuePair::FollowFailure() noexcept {
   event.element.qp = &qp_base;
   event.event_type = IBV_EVENT_QP_FATAL;
   events_.Raise(event);
+}
+
+int QueuePair::PostBatch() noexcept {
+  SendQueue::Fate fate = SendQueue::Fate::kUnchanged;
+  int error = batch_->error();
+  if (error == 0) {
+    error = sends_.has_value() ? sends_->PostAll(batch_->Link(), fate) : EINVAL;
+  }
+  batch_->End();
+  if (fate == SendQueue::Fate::kFailed) FollowFailure();
+  return error;
 }
 
 void QueuePair::Query(ibv_qp_attr& attr, ibv_qp_init_attr& init) {

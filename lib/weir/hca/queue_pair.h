@@ -18,6 +18,7 @@
 #include "weir/hca/public_object.h"
 #include "weir/hca/receive_queue.h"
 #include "weir/hca/rss_hash.h"
+#include "weir/hca/send_batch.h"
 #include "weir/hca/send_queue.h"
 
 namespace weir::hca {
@@ -37,6 +38,8 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
     ibv_qp_cap cap{};
     // 0: no TSO.
     uint32_t max_tso_header_bytes = 0;
+    // Of ibv_qp_create_send_ops_flags, where ibv_wr_* are wanted.
+    std::optional<uint64_t> send_operations = {};
     bool signal_all = false;
     bool strips_cvlan = false;
     uint32_t number = 0;
@@ -88,6 +91,12 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
     return receives_->Post(wr, bad);
   }
 
+  // What ibv_wr_* work on, null if they are not wanted. Any thread.
+  SendBatch* batch() noexcept { return batch_.get(); }
+  // ibv_wr_complete: posts all of the batch, or none and returns why: EINVAL or
+  // ENOMEM as for PostSend, or what the batch refused. Ends the batch.
+  int PostBatch() noexcept;
+
   // Sends what the medium had no room for. Any thread.
   void RetrySends() noexcept {
     if (sends_.has_value() && sends_->Retry() == SendQueue::Fate::kFailed) {
@@ -138,6 +147,7 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
   std::optional<ReceiveQueue> receives_;
   std::optional<SendQueue> sends_;
   std::unique_ptr<const Spread> rss_;
+  std::unique_ptr<SendBatch> batch_;
   // Set-up only below.
   AsyncEvents& events_;
   ibv_qp_cap cap_;

@@ -36,8 +36,33 @@ SendQueue::SendQueue(CompletionQueue& cq, Port& port, const Options& options,
       tso_headers_(slots_.size() * max_tso_header_bytes_) {}
 
 int SendQueue::Post(ibv_send_wr* wr, ibv_send_wr** bad, Fate& fate) noexcept {
-  fate = Fate::kUnchanged;
   const std::lock_guard hold(lock_);
+  const int error = PostLocked(wr, fate);
+  if (error != 0) *bad = wr;
+  return error;
+}
+
+int SendQueue::PostAll(ibv_send_wr* wr, Fate& fate) noexcept {
+  const std::lock_guard hold(lock_);
+  const int error = CheckAll(wr);
+  return error != 0 ? error : PostLocked(wr, fate);
+}
+
+int SendQueue::CheckAll(const ibv_send_wr* wr) const noexcept {
+  if (state_ == WorkState::kRefuses) return EINVAL;
+  uint32_t room = Room();
+  for (; wr != nullptr; wr = wr->next) {
+    const int error = Check(*wr);
+    if (error != 0) return error;
+    if (room == 0) return ENOMEM;
+    --room;
+  }
+  return 0;
+}
+
+// On return `wr` is the first request that was not posted.
+inline int SendQueue::PostLocked(ibv_send_wr*& wr, Fate& fate) noexcept {
+  fate = Fate::kUnchanged;
   int error = 0;
   if (state_ == WorkState::kWorks) {
     if (sent_ == posted_) error = SendNow(wr);
@@ -48,7 +73,6 @@ int SendQueue::Post(ibv_send_wr* wr, ibv_send_wr** bad, Fate& fate) noexcept {
   // What is left waits for the medium, or to be flushed.
   if (error == 0 && wr != nullptr) error = Store(wr);
   if (state_ == WorkState::kFlushes) Flush();
-  if (error != 0) *bad = wr;
   NoteBacklog();
   return error;
 }

@@ -47,6 +47,9 @@ class SendQueue : public WorkQueue {
   // completion frees its own and all before it). Any thread.
   int Post(ibv_send_wr* wr, ibv_send_wr** bad, Fate& fate) noexcept;
 
+  // The same, but posts all requests or none. Any thread.
+  int PostAll(ibv_send_wr* wr, Fate& fate) noexcept;
+
   // Offers the medium again what it had no room for. Any thread.
   Fate Retry() noexcept;
 
@@ -77,6 +80,8 @@ class SendQueue : public WorkQueue {
   };
   enum class TsoOutcome : uint8_t { kSent, kFull, kFaulty };
 
+  int PostLocked(ibv_send_wr*& wr, Fate& fate) noexcept;
+  int CheckAll(const ibv_send_wr* wr) const noexcept;
   int Check(const ibv_send_wr& wr) const noexcept;
   int CheckTso(const ibv_send_wr& wr, uint64_t bytes) const noexcept;
   bool IsSignaled(unsigned flags) const noexcept {

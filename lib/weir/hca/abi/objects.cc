@@ -189,6 +189,15 @@ ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   return own != nullptr ? own->CreateQp(pd, *attr) : real(pd, attr);
 }
 
+// Null for a queue pair that was created without ibv_wr_*.
+ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
+  static constinit RealFunction<ibv_qp_ex*(ibv_qp*)> real{"ibv_qp_to_qp_ex",
+                                                          "IBVERBS_1.6"};
+  if (OwnContext(qp->context) == nullptr) return real(qp);
+  weir::hca::QueuePair& own = weir::hca::QueuePair::Of(qp);
+  return own.batch() != nullptr ? &own : nullptr;
+}
+
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   static constinit RealFunction<int(ibv_qp*, ibv_qp_attr*, int)> real{
       "ibv_modify_qp", "IBVERBS_1.1"};

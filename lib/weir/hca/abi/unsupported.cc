@@ -101,13 +101,6 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length,
   return real(pd, offset, length, iova, fd, access);
 }
 
-// Soft queue pairs have no ibv_wr_* operations: null says so.
-ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
-  static constinit RealFunction<ibv_qp_ex*(ibv_qp*)> real{"ibv_qp_to_qp_ex",
-                                                          "IBVERBS_1.6"};
-  return OwnContext(qp->context) != nullptr ? nullptr : real(qp);
-}
-
 int ibv_query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode opcode,
                                uint32_t flags) {
   static constinit RealFunction<int(ibv_qp*, ibv_wr_opcode, uint32_t)> real{
