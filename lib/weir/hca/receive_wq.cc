@@ -55,7 +55,8 @@ int ReceiveWq::Modify(const ibv_wq_attr& attr) {
       IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_FLAGS;
   if (attr.attr_mask == 0 || (attr.attr_mask & ~kKnown) != 0) return EINVAL;
   const bool sets_flags = (attr.attr_mask & IBV_WQ_ATTR_FLAGS) != 0;
-  if (sets_flags && (attr.flags_mask & ~IBV_WQ_FLAGS_CVLAN_STRIPPING) != 0) {
+  if (sets_flags &&
+      (attr.flags_mask & ~uint32_t{IBV_WQ_FLAGS_CVLAN_STRIPPING}) != 0) {
     return EOPNOTSUPP;
   }
   const std::lock_guard hold(modify_lock_);
