@@ -12,6 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "test/hca/verbs_rig.h"
+#include "test/support/own_wire.h"
 
 namespace weir::hca {
 namespace {
@@ -90,8 +91,8 @@ class FlowActionTest : public ::testing::Test {
   }
 
   static std::string KeyOf() {
-    return std::string("wire:") +
-           ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    return OwnWire(
+        ::testing::UnitTest::GetInstance()->current_test_info()->name());
   }
 
   void Add(Rule rule) {
@@ -155,6 +156,36 @@ TEST_F(FlowActionTest, DropsOnlyWhatItTraps) {
   EXPECT_EQ(
       Rule(kMac, IBV_FLOW_ATTR_FLAGS_DONT_TRAP).Drop().ErrorOn(receiver_.qp),
       EINVAL);
+}
+
+TEST(FlowTagTest, TellsTheTagOfTheRule) {
+  const std::string key = OwnWire("flow_tag");
+  VerbsRig sender({.key = key});
+  VerbsRig receiver({.key = key, .wc_flags = IBV_WC_EX_WITH_FLOW_TAG});
+  for (VerbsRig* rig : {&sender, &receiver}) rig->MoveTo(IBV_QPS_RTS);
+  ibv_flow* tagged = Rule().Tag(0xabcdef).Create(receiver.qp);
+  ibv_flow* plain = Rule(kOtherMac).Create(receiver.qp);
+  const auto tag_of = [&](const Mac& mac) {
+    EXPECT_EQ(receiver.PostReceive(0), 0);
+    std::memset(sender.Buffer(0).data(), 0, 60);
+    std::memcpy(sender.Buffer(0).data(), mac.data(), mac.size());
+    EXPECT_EQ(sender.PostSend(0, 60, IBV_SEND_SIGNALED), 0);
+    EXPECT_EQ(sender.Poll(1).size(), 1u);
+    ibv_poll_cq_attr attr{};
+    int error = ENOENT;
+    for (int i = 0; i < 1000 && error == ENOENT; ++i) {
+      error = ibv_start_poll(receiver.cq_ex, &attr);
+    }
+    EXPECT_EQ(error, 0);
+    if (error != 0) return ~uint32_t{0};
+    const uint32_t tag = ibv_wc_read_flow_tag(receiver.cq_ex);
+    ibv_end_poll(receiver.cq_ex);
+    return tag;
+  };
+  EXPECT_EQ(tag_of(kMac), 0xabcdefu);
+  EXPECT_EQ(tag_of(kOtherMac), 0u);
+  EXPECT_EQ(ibv_destroy_flow(tagged), 0);
+  EXPECT_EQ(ibv_destroy_flow(plain), 0);
 }
 
 TEST_F(FlowActionTest, RefusesAnEqualRuleWithAnotherTag) {
