@@ -105,7 +105,11 @@ void Context::Uncount(std::atomic<uint32_t>& objects) {
 
 ibv_pd* Context::AllocPd() {
   if (!Count(pds_, kMaxPd)) return Refuse<ibv_pd>(ENOMEM);
-  auto* pd = new ProtectionDomain;
+  auto* pd = TryNew<ProtectionDomain>();
+  if (pd == nullptr) {
+    Uncount(pds_);
+    return nullptr;
+  }
   pd->context = &context;
   return pd;
 }
@@ -119,7 +123,8 @@ int Context::DeallocPd(ibv_pd* pd) {
 }
 
 ibv_mr* Context::RegisterMr(ibv_pd* pd, const MrView& range, unsigned access) {
-  MemoryRegion* region = regions_.Register(pd, range, access);
+  MemoryRegion* const region = IfMemory<MemoryRegion*>(
+      [&] { return regions_.Register(pd, range, access); }, nullptr);
   if (region == nullptr) return nullptr;
   ++ProtectionDomain::Of(pd).users;
   ++references_;
@@ -164,7 +169,8 @@ int Context::DeregisterMr(ibv_mr* mr) {
 }
 
 ibv_comp_channel* Context::CreateChannel() {
-  auto channel = CompChannel::Create(&context, *port_);
+  auto channel = IfMemory<std::unique_ptr<CompChannel>>(
+      [&] { return CompChannel::Create(&context, *port_); }, nullptr);
   if (channel == nullptr) return nullptr;
   ++references_;
   return channel.release();

@@ -73,7 +73,11 @@ ibv_cq_ex* Context::CreateCqEx(const ibv_cq_init_attr_ex& attr) {
 
 int Context::ResizeCq(ibv_cq* cq, int entries) {
   if (entries < 1 || static_cast<uint32_t>(entries) > kMaxCqe) return EINVAL;
-  return CompletionQueue::Of(cq).Resize(static_cast<uint32_t>(entries));
+  return IfMemory<int>(
+      [&] {
+        return CompletionQueue::Of(cq).Resize(static_cast<uint32_t>(entries));
+      },
+      ENOMEM);
 }
 
 int Context::DestroyCq(ibv_cq* cq) {

@@ -56,7 +56,8 @@ int Context::AttachMulticast(ibv_qp* qp, const union ibv_gid& gid,
                              uint16_t lid) {
   const auto mac = MulticastMac(gid, lid);
   if (!mac.has_value() || !QueuePair::Of(qp).can_receive()) return EINVAL;
-  return port_->AttachMulticast(*mac, &QueuePair::Of(qp));
+  return IfMemory<int>(
+      [&] { return port_->AttachMulticast(*mac, &QueuePair::Of(qp)); }, ENOMEM);
 }
 
 int Context::DetachMulticast(ibv_qp* qp, const union ibv_gid& gid,
@@ -68,12 +69,12 @@ int Context::DetachMulticast(ibv_qp* qp, const union ibv_gid& gid,
 
 ibv_counters* Context::CreateCounters(const ibv_counters_init_attr& attr) {
   if (attr.comp_mask != 0) return Refuse<ibv_counters>(EOPNOTSUPP);
-  if (++counters_ > kMaxCounters) {
-    --counters_;
-    return Refuse<ibv_counters>(ENOMEM);
+  if (!Count(counters_, kMaxCounters)) return Refuse<ibv_counters>(ENOMEM);
+  auto* counters = TryNew<FlowCounters>();
+  if (counters == nullptr) {
+    Uncount(counters_);
+    return nullptr;
   }
-  ++references_;
-  auto* counters = new FlowCounters;
   counters->context = &context;
   return counters;
 }
@@ -83,14 +84,14 @@ int Context::DestroyCounters(ibv_counters* counters) {
   FlowCounters* const whole = &FlowCounters::Of(counters);
   if (whole->in_use()) return EBUSY;
   delete whole;
-  --counters_;
-  Unref();
+  Uncount(counters_);
   return 0;
 }
 
 void Context::FillFlowOperations() {
   ibv_create_flow = [](ibv_qp* qp, ibv_flow_attr* attr) {
-    return Of(qp->context).CreateFlow(qp, *attr);
+    return IfMemory<ibv_flow*>(
+        [&] { return Of(qp->context).CreateFlow(qp, *attr); }, nullptr);
   };
   ibv_destroy_flow = [](ibv_flow* flow) {
     return Of(flow->context).DestroyFlow(flow);

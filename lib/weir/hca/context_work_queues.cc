@@ -48,6 +48,7 @@ ibv_wq* Context::CreateWq(ibv_wq_init_attr& attr) {
 
 int Context::DestroyWq(ibv_wq* wq) {
   if (IsInherited()) return 0;
+  if (IsInherited()) return 0;
   ReceiveWq* const whole = &ReceiveWq::Of(wq);
   if (whole->in_use()) return EBUSY;
   --ProtectionDomain::Of(wq->pd).users;
@@ -84,6 +85,7 @@ ibv_rwq_ind_table* Context::CreateTable(
 }
 
 int Context::DestroyTable(ibv_rwq_ind_table* table) {
+  if (IsInherited()) return 0;
   if (IsInherited()) return 0;
   IndirectionTable* const whole = &IndirectionTable::Of(table);
   if (whole->in_use()) return EBUSY;

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -101,26 +102,24 @@ MemoryRegion* MrTable::Register(ibv_pd* pd, const MrView& range,
                                 unsigned access) {
   errno = CheckRegistration(range, access);
   if (errno != 0) return nullptr;
-  const uintptr_t address = std::bit_cast<uintptr_t>(range.address);
-  if (!pinned_.Pin(address, range.length_bytes)) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  auto* region = new MemoryRegion;
-  region->context = pd->context;
-  Assign(*region, pd, range, access);
+  auto made = std::make_unique<MemoryRegion>();
+  made->context = pd->context;
+  Assign(*made, pd, range, access);
 
   const std::lock_guard hold(lock_);
-  if (free_slots_.empty() && slots_.size() == kMaxMr) {
-    pinned_.Unpin(address, range.length_bytes);
-    delete region;
+  if (free_slots_.empty() && slots_.size() < kMaxMr) {
+    free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
+    slots_.push_back(nullptr);
+    // Deregistering must not need memory.
+    free_slots_.reserve(slots_.capacity());
+  }
+  if (free_slots_.empty() ||
+      !pinned_.Pin(std::bit_cast<uintptr_t>(range.address),
+                   range.length_bytes)) {
     errno = ENOMEM;
     return nullptr;
   }
-  if (free_slots_.empty()) {
-    free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
-    slots_.push_back(nullptr);
-  }
+  MemoryRegion* const region = made.release();
   const uint32_t slot = free_slots_.back();
   free_slots_.pop_back();
   slots_[slot] = region;

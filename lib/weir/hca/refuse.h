@@ -16,15 +16,24 @@ T* Refuse(int error) {
   return nullptr;
 }
 
-// A new object, null if there is no memory for it or for what it allocates: the
-// one place with a catch, because no exception may pass the C entry points.
+// What `make` returns, or `otherwise` if there was no memory for it: the one
+// place with a catch, because no exception may pass the C entry points.
+template <typename T, typename Make>
+T IfMemory(Make&& make, T otherwise) {
+  try {
+    return std::forward<Make>(make)();
+  } catch (const std::bad_alloc&) {
+    errno = ENOMEM;
+    return otherwise;
+  }
+}
+
+// A new object, null and ENOMEM if there is no memory for it or for what it
+// allocates.
 template <typename T, typename... Arguments>
 T* TryNew(Arguments&&... arguments) {
-  try {
-    return new T(std::forward<Arguments>(arguments)...);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
+  return IfMemory<T*>(
+      [&] { return new T(std::forward<Arguments>(arguments)...); }, nullptr);
 }
 
 }  // namespace weir::hca
