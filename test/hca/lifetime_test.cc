@@ -48,6 +48,12 @@ ibv_flow* Sniff(ibv_qp* qp) {
   return ibv_create_flow(qp, &attr);
 }
 
+ibv_mr* Register(ibv_pd* pd, std::vector<std::byte>& memory) {
+  // Not a constant: the macro would compare enums of different types.
+  int access = IBV_ACCESS_LOCAL_WRITE;
+  return ibv_reg_mr(pd, memory.data(), memory.size(), access);
+}
+
 int Post(ibv_qp* qp, const ibv_mr* mr) {
   ibv_sge sge = {.addr = reinterpret_cast<uint64_t>(mr->addr),
                  .length = 2048,
@@ -84,8 +90,7 @@ TEST(LifetimeTest, ServesAPacketSniffer) {
   ibv_flow* const flow = Sniff(qp);
   ASSERT_NE(flow, nullptr);
   std::vector<std::byte> memory(4096);
-  ibv_mr* const mr =
-      ibv_reg_mr(pd, memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* const mr = Register(pd, memory);
   for (int i = 0; i < 64; ++i) ASSERT_EQ(Post(qp, mr), 0);
 
   fd_set readable;
@@ -122,8 +127,7 @@ TEST(LifetimeTest, LetsObjectsOutliveTheirContext) {
   ASSERT_EQ(Move(qp, {IBV_QPS_INIT, IBV_QPS_RTR}), 0);
   ibv_flow* const flow = Sniff(qp);
   std::vector<std::byte> memory(4096);
-  ibv_mr* const mr =
-      ibv_reg_mr(pd, memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* const mr = Register(pd, memory);
   EXPECT_EQ(ibv_close_device(context), 0);
 
   EXPECT_EQ(Post(qp, mr), 0);
@@ -145,8 +149,7 @@ int UseEverything(ibv_context* context) {
   ibv_cq* const cq = ibv_create_cq(context, 64, nullptr, channel, 0);
   ibv_qp* const qp = MakeReceiver(pd, cq);
   std::vector<std::byte> memory(4096);
-  ibv_mr* const mr =
-      ibv_reg_mr(pd, memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* const mr = Register(pd, memory);
   if (qp == nullptr || mr == nullptr) return 1;
   if (Move(qp, {IBV_QPS_INIT, IBV_QPS_RTR}) != 0) return 2;
   ibv_flow* const flow = Sniff(qp);
