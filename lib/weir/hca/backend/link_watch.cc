@@ -55,8 +55,6 @@ absl::StatusOr<LinkWatch> LinkWatch::Create(int index,
 LinkWatch::LinkWatch(UniqueFd fd, int index) noexcept
     : fd_(std::move(fd)), index_(index) {}
 
-LinkWatch::LinkWatch(LinkWatch&& other) noexcept = default;
-
 LinkState LinkWatch::Read() noexcept {
   LinkState state = Ask();
   for (;;) {

@@ -20,9 +20,6 @@ class LinkWatch {
   // thread, before Launch.
   static absl::StatusOr<LinkWatch> Create(int index, absl::string_view object);
 
-  LinkWatch(LinkWatch&& other) noexcept;
-  LinkWatch& operator=(LinkWatch&&) = delete;
-
   // As ReadLink and link_fd of Backend: the descriptor stays quiet about all
   // other changes of the netdev. Not by two threads at once.
   LinkState Read() noexcept;
