@@ -180,6 +180,12 @@ class WireTest(Modes, unittest.TestCase):
         super().test_server_sends_back_what_it_receives()
 
 
+class XdpTest(Modes, unittest.TestCase):
+
+    def make_medium(self):
+        return perftest.VethMedium('xdp', self.addCleanup)
+
+
 if __name__ == '__main__':
     netns.enter()
     script_main.main()
