@@ -30,9 +30,9 @@ class XdpTest(unittest.TestCase):
             self.addCleanup(netns.run, 'ip', 'link', 'delete', outside)
             namespace.run('ip', 'addr', 'add', address, 'dev', 'veth0')
 
-    def forward(self, *ports):
+    def forward(self, *ports, **kwargs):
         """A running l2fwd that joins the two."""
-        started = l2fwd.started(*ports)
+        started = l2fwd.started(*ports, **kwargs)
         forwarder = started.__enter__()
         self.addCleanup(started.__exit__, None, None, None)
         l2fwd.wait_until(lambda: self.reachable(forwarder), 'the first ping')
@@ -76,6 +76,18 @@ class XdpTest(unittest.TestCase):
         self.left.run('iperf3', '--client', _RIGHT, '--time=1')
         server.stdout.read()
         self.assertEqual(server.wait(), 0)
+
+    def test_is_what_a_bare_netdev_takes(self):
+        forwarder = self.forward('toleft', 'toright')
+        self.assertIn('toleft: it has no RDMA device, taking xdp:toleft',
+                      forwarder.stop().stdout)
+
+    def test_a_bare_netdev_takes_packet_without_the_rights_for_it(self):
+        forwarder = self.forward('toleft', 'toright',
+                                 without=('net_admin', 'bpf', 'sys_admin'))
+        shown = forwarder.stop().stdout
+        self.assertIn('needs CAP_BPF and CAP_NET_ADMIN', shown)
+        self.assertIn('taking packet:toleft', shown)
 
     def test_starts_again_after_it_was_killed(self):
         forwarder = self.forward('xdp:toleft', 'xdp:toright')

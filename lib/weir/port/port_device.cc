@@ -85,8 +85,14 @@ absl::StatusOr<Choice> OpenNetdev(absl::string_view name) {
         "its RDMA device ", rdma.device,
         choice.ok() ? " cannot do raw packets" : " cannot be opened");
   }
-  const std::string key = absl::StrCat("packet:", name);
-  return OpenSoft(key, absl::StrCat(name, ": ", reason, ", taking ", key));
+  std::string key = absl::StrCat("xdp:", name);
+  absl::StatusOr<Choice> xdp =
+      OpenSoft(key, absl::StrCat(name, ": ", reason, ", taking ", key));
+  if (xdp.ok()) return xdp;
+  key = absl::StrCat("packet:", name);
+  return OpenSoft(key,
+                  absl::StrCat(name, ": ", reason, ", AF_XDP says \"",
+                               xdp.status().message(), "\", taking ", key));
 }
 
 absl::StatusOr<Choice> Choose(absl::string_view name) {

@@ -22,7 +22,8 @@ class PortDevice {
  public:
   // Opens what `name` stands for: a soft device (`kind:argument[,key=value]`),
   // a verbs device (`mlx5_0`, or `mlx5_0:2` for its second port), or a netdev
-  // (its RDMA device if that can do raw packets, else `packet:NAME`).
+  // (its RDMA device if that can do raw packets, else `xdp:NAME` if that
+  // opens, else `packet:NAME`).
   // InvalidArgument for an unknown kind or key, NotFound, listing what there
   // is, for a name that is none of these; otherwise what opening the device
   // returned.
