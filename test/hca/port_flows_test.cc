@@ -65,7 +65,9 @@ QueuePair* Someone(uintptr_t number) {
 
 class PortFlowsTest : public ::testing::Test {
  protected:
-  PortFlowsTest() : port_(std::make_unique<TalkativeBackend>(told_), {}) {}
+  PortFlowsTest()
+      : port_(std::make_unique<TalkativeBackend>(told_), {},
+              Port::RxChecksum::kOff) {}
 
   static FlowRule RuleOn(const Mac& mac) {
     return {.match = FlowMatch::Destination(mac, kExact)};
