@@ -121,16 +121,19 @@ class ByteRingReader {
   template <typename Visit>
   size_t Take(size_t max, Visit&& visit) noexcept {
     size_t count = 0;
-    while (count < max && HasRecord()) {
-      const std::optional<Record> record = RecordAt(taken_);
+    // A copy, which stays in a register whatever visit() writes.
+    uint64_t taken = taken_;
+    while (count < max && HasRecord(taken)) {
+      const std::optional<Record> record = RecordAt(taken);
       if (!record.has_value()) [[unlikely]] {
-        Abandon();
-        break;
+        Abandon(taken);
+        return count;
       }
       visit(record->bytes, record->tag);
-      taken_ = record->end;
+      taken = record->end;
       ++count;
     }
+    taken_ = taken;
     return count;
   }
 
@@ -166,7 +169,7 @@ class ByteRingReader {
   }
 
   // True if Take would show nothing. Owner lcore only.
-  bool empty() noexcept { return !HasRecord(); }
+  bool empty() noexcept { return !HasRecord(taken_); }
 
   // How often the ring was found damaged and emptied. Owner lcore only.
   uint64_t damages() const noexcept { return damages_; }
@@ -179,10 +182,10 @@ class ByteRingReader {
   };
 
   // A writer publishes no skip without the record behind it.
-  bool HasRecord() noexcept {
-    if (taken_ != published_) return true;
+  bool HasRecord(uint64_t position) noexcept {
+    if (position != published_) return true;
     published_ = indices_->published.load(std::memory_order_acquire);
-    return taken_ != published_;
+    return position != published_;
   }
 
   // The record at `position`, behind unused memory if there is some; nothing if
@@ -208,11 +211,11 @@ class ByteRingReader {
                   .end = position + skip + stride};
   }
 
-  // Gives up what is published and cannot be understood; what was shown before
-  // stays until it is released.
-  void Abandon() noexcept {
+  // Gives up what is published behind `taken` and cannot be understood; what
+  // was shown before stays until it is released.
+  void Abandon(uint64_t taken) noexcept {
     ++damages_;
-    const bool any_shown = released_ != taken_;
+    const bool any_shown = released_ != taken;
     taken_ = published_;
     if (!any_shown) ReleaseTaken();
   }

@@ -58,6 +58,8 @@ class WireSender {
 
   bool Refresh() noexcept;
   bool Open(size_t end, uint32_t generation) noexcept;
+  size_t SendToOne(Path& path, std::span<const TxFrame> frames) noexcept;
+  size_t SendToAll(std::span<const TxFrame> frames) noexcept;
   bool Send(const TxFrame& frame) noexcept;
   bool FitsAll(size_t length) noexcept;
   void Wake(Path& path) noexcept;
