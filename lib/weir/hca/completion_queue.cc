@@ -58,7 +58,7 @@ int CompletionQueue::Poll(int max, ibv_wc* out) noexcept {
   }
   std::unique_lock hold(lock_);
   int got = Drain(max, out);
-  if (got < max && receivers_ > 0) {
+  if (got < max && receivers_ > 0 && !failed_) {
     const std::span<ibv_wc> room(out + got, static_cast<size_t>(max - got));
     Port::DirectResult direct = port_.ReceiveDirect(*this, room);
     got += direct.completions;
@@ -95,15 +95,26 @@ int CompletionQueue::Drain(int max, ibv_wc* out) noexcept {
 void CompletionQueue::Push(const Completion& completion) noexcept {
   if (failed_) return;
   if (tail_ - head_ > mask_) {
-    failed_ = true;
-    ibv_async_event event{};
-    event.element.cq = public_cq();
-    event.event_type = IBV_EVENT_CQ_ERR;
-    events_.Raise(event);
+    FailLocked();
   } else {
     ring_[tail_++ & mask_] = completion;
   }
   FireIfArmedLocked();
+}
+
+void CompletionQueue::Overrun() noexcept {
+  const std::lock_guard hold(lock_);
+  if (failed_) return;
+  FailLocked();
+  FireIfArmedLocked();
+}
+
+void CompletionQueue::FailLocked() noexcept {
+  failed_ = true;
+  ibv_async_event event{};
+  event.element.cq = public_cq();
+  event.event_type = IBV_EVENT_CQ_ERR;
+  events_.Raise(event);
 }
 
 void CompletionQueue::Forget(const WorkQueue* queue) {

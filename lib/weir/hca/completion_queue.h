@@ -73,6 +73,8 @@ class CompletionQueue : public PublicObject<ibv_cq_ex> {
   void Push(const Completion& completion) noexcept;
   // How many fit before it is full.
   uint32_t room() const noexcept { return mask_ + 1 - (tail_ - head_); }
+  // Fails the queue as if it had been full. Any thread, without the lock.
+  void Overrun() noexcept;
   // Forgets what `queue` completed.
   void Forget(const WorkQueue* queue);
   // Counts one less of the receive queues that complete here.
@@ -108,6 +110,7 @@ class CompletionQueue : public PublicObject<ibv_cq_ex> {
   void StampWith(Completion& completion, BurstClock& clock,
                  uint64_t medium_ns) const noexcept;
   void FireIfArmedLocked() noexcept;
+  void FailLocked() noexcept;
 
   SpinLock lock_;
   bool armed_ = false;

@@ -64,7 +64,7 @@ int CompletionQueue::TakeNext() noexcept {
     port_.RetrySends();
   }
   std::unique_lock hold(lock_);
-  if (head_ == tail_ && receivers_ > 0) {
+  if (head_ == tail_ && receivers_ > 0 && !failed_) {
     Port::DirectResult direct = port_.ReceiveToRing(*this, kBurstFrames);
     if (direct.failed != nullptr || !direct.done) {
       hold.unlock();

@@ -104,6 +104,7 @@ void Context::Uncount(std::atomic<uint32_t>& objects) {
 }
 
 ibv_pd* Context::AllocPd() {
+  if (port_->removed()) return Refuse<ibv_pd>(EIO);
   if (!Count(pds_, kMaxPd)) return Refuse<ibv_pd>(ENOMEM);
   auto* pd = TryNew<ProtectionDomain>();
   if (pd == nullptr) {
@@ -123,6 +124,7 @@ int Context::DeallocPd(ibv_pd* pd) {
 }
 
 ibv_mr* Context::RegisterMr(ibv_pd* pd, const MrView& range, unsigned access) {
+  if (port_->removed()) return Refuse<ibv_mr>(EIO);
   MemoryRegion* const region = IfMemory<MemoryRegion*>(
       [&] { return regions_.Register(pd, range, access); }, nullptr);
   if (region == nullptr) return nullptr;
@@ -169,6 +171,7 @@ int Context::DeregisterMr(ibv_mr* mr) {
 }
 
 ibv_comp_channel* Context::CreateChannel() {
+  if (port_->removed()) return Refuse<ibv_comp_channel>(EIO);
   auto channel = IfMemory<std::unique_ptr<CompChannel>>(
       [&] { return CompChannel::Create(&context, *port_); }, nullptr);
   if (channel == nullptr) return nullptr;

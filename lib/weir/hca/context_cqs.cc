@@ -25,6 +25,7 @@ constexpr uint32_t kCqFlags =
 
 CompletionQueue* Context::MakeCq(const CompletionQueue::Options& options,
                                  uint32_t vector) {
+  if (port_->removed()) return Refuse<CompletionQueue>(EIO);
   if (options.entries < 1 || options.entries > kMaxCqe ||
       vector >= kCompVectors ||
       (options.channel != nullptr && options.channel->context != &context)) {

@@ -13,6 +13,7 @@
 namespace weir::hca {
 
 ibv_flow* Context::CreateFlow(ibv_qp* qp, const ibv_flow_attr& attr) {
+  if (port_->removed()) return Refuse<ibv_flow>(EIO);
   if (!QueuePair::Of(qp).can_receive()) return Refuse<ibv_flow>(EINVAL);
   FlowRequest request;
   if (const int error = ReadFlowAttr(attr, request); error != 0) {

@@ -76,6 +76,13 @@ absl::StatusOr<std::shared_ptr<Port>> Device::OpenPort() {
     open_error_ = std::string(opened.message());
     if (!opened.ok()) return opened;
   }
+  if (port_->removed()) {
+    open_error_ =
+        absl::StrCat(key_,
+                     ": the device was removed; it comes back when all of its "
+                     "contexts are closed");
+    return absl::InternalError(open_error_);
+  }
   ++users_;
   return port_;
 }
@@ -85,11 +92,14 @@ absl::Status Device::OpenMedium() {
   if (!key.ok()) return key.status();
   const auto verifies = SwitchOption(*key, "rx_checksum", true);
   if (!verifies.ok()) return verifies.status();
+  const auto faults = ParseFaults(*key);
+  if (!faults.ok()) return faults.status();
   auto backend = OpenBackend(*key);
   if (!backend.ok()) return backend.status();
   port_ = std::make_shared<Port>(
       *std::move(backend), mac_,
       *verifies ? Port::RxChecksum::kOn : Port::RxChecksum::kOff);
+  port_->Schedule(key->text, *faults);
   return absl::OkStatus();
 }
 

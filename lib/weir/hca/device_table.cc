@@ -78,6 +78,8 @@ void DeviceTable::AddFromEnvironment() {
   } else if (count_ == 0) {
     named = DefaultDevices();
   }
+  const char* const faults = std::getenv("WEIR_HCA_FAULTS");
+  if (faults != nullptr) AddFaults(faults, named);
   for (const NamedKey& each : named) {
     // A name that another device has would hide this one.
     const bool keeps_name = !each.name.empty() && !IsTaken(each.name);

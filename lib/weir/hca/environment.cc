@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -41,6 +42,19 @@ std::vector<NamedKey> SplitDeviceList(absl::string_view text) {
          .key = std::string(named ? entry.substr(equals + 1) : entry)});
   }
   return devices;
+}
+
+void AddFaults(absl::string_view text, std::vector<NamedKey>& devices) {
+  for (const absl::string_view part : absl::StrSplit(text, ';')) {
+    const std::pair<absl::string_view, absl::string_view> entry =
+        absl::StrSplit(absl::StripAsciiWhitespace(part),
+                       absl::MaxSplits('=', 1));
+    for (NamedKey& device : devices) {
+      if (!entry.first.empty() && device.name == entry.first) {
+        absl::StrAppend(&device.key, ",fault=", entry.second);
+      }
+    }
+  }
 }
 
 std::vector<NamedKey> DefaultDevices() {

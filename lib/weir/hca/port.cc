@@ -35,22 +35,31 @@ void Port::Close() {
 
 bool Port::finished() {
   const std::lock_guard hold(receive_lock_);
-  return backend_ == nullptr || backend_->finished();
+  return backend_ == nullptr || removed_ || backend_->finished();
 }
 
 std::string Port::TakeWarning() {
+  {
+    const std::lock_guard hold(fault_lock_);
+    if (!warnings_.empty()) {
+      std::string first = std::move(warnings_.front());
+      warnings_.erase(warnings_.begin());
+      return first;
+    }
+  }
   const std::lock_guard hold(receive_lock_);
   return backend_ == nullptr ? std::string() : backend_->TakeWarning();
 }
 
 LinkState Port::CheckLink() {
+  LinkUpIfDue();
   const std::lock_guard hold(receive_lock_);
   return CheckLinkLocked();
 }
 
 LinkState Port::CheckLinkLocked() {
   if (backend_ == nullptr) return link_;
-  LinkState now = backend_->ReadLink();
+  LinkState now = removed_ ? LinkState::kLost : backend_->ReadLink();
   if (now == LinkState::kUp && receive_force_ == LinkForce::kDown) {
     now = LinkState::kDown;
   }
@@ -67,6 +76,7 @@ LinkState Port::CheckLinkLocked() {
 
 void Port::ForceLink(LinkForce force) {
   const std::lock_guard hold(receive_lock_);
+  has_faults_ = true;
   receive_force_ = force;
   {
     const std::lock_guard hold_send(send_lock_);
@@ -102,6 +112,7 @@ bool Port::ReadCounter(size_t index, absl::string_view& name, uint64_t& value) {
       {"rx_oversize", received_.oversize},
       {"rx_not_ready", received_.not_ready},
       {"rx_errors", received_.errors},
+      {"rx_link_down", received_.link_down},
       {"tx_frames", sent_.frames},
       {"tx_bytes", sent_.bytes},
       {"tx_dropped", sent_.dropped},
@@ -146,6 +157,11 @@ void Port::CountUnsent(uint32_t frames) {
 
 size_t Port::Transmit(std::span<const TxFrame> frames) noexcept {
   if (frames.empty() || backend_ == nullptr) return 0;
+  if (has_faults_) [[unlikely]] {
+    frames = frames.first(
+        RoomBeforeFault(FaultSchedule::Direction::kSend, frames.size()));
+    if (frames.empty()) return 0;
+  }
   if (send_force_ == LinkForce::kDown) [[unlikely]] {
     sent_.dropped.Add(frames.size());
     return frames.size();
@@ -171,6 +187,9 @@ void Port::FlushLocked() noexcept {
 }
 
 void Port::RetrySends() noexcept {
+  if (has_faults_) [[unlikely]] {
+    RunFaults();
+  }
   if (holds_sends_) [[unlikely]] {
     const std::unique_lock hold(send_lock_, std::try_to_lock);
     if (hold.owns_lock() && backend_ != nullptr) FlushLocked();

@@ -20,13 +20,16 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "weir/base/cache_line.h"
-#include "weir/base/counter.h"
 #include "weir/base/spin_lock.h"
 #include "weir/hca/backend/backend.h"
+#include "weir/hca/backend/impair/impairment.h"
 #include "weir/hca/clock.h"
+#include "weir/hca/fault.h"
 #include "weir/hca/multicast_groups.h"
+#include "weir/hca/port_counters.h"
 #include "weir/hca/steering.h"
 #include "weir/net/mac_address.h"
 
@@ -78,6 +81,15 @@ class Port {
   // thread.
   void AddListener(AsyncEvents& events);
   void RemoveListener(AsyncEvents& events);
+
+  // Faults to come; warnings begin with `name`. Before the port is used.
+  void Schedule(absl::string_view name, std::span<const ScheduledFault> faults);
+  // A fault now, or at the next frame; another link. No lock may be held.
+  void Inject(const Fault& fault);
+  absl::Status Impair(const Impairment& impairment);
+  // True once the device was removed: all flushes, EIO is the answer to what
+  // creates or modifies. Any thread.
+  bool removed() const noexcept { return removed_; }
 
   // Number `index`, from 0; false past the last. Any thread.
   bool ReadCounter(size_t index, absl::string_view& name, uint64_t& value);
@@ -174,34 +186,32 @@ class Port {
                        BurstClock& clock) noexcept;
   void WakeArmedLocked();
   void FlushLocked() noexcept;
-  LinkState CheckLinkLocked();
 
-  struct ReceiveCounters {
-    Counter frames;
-    Counter bytes;
-    Counter delivered;
-    Counter unmatched;
-    Counter flow_dropped;
-    Counter out_of_buffer;
-    Counter oversize;
-    Counter not_ready;
-    Counter errors;
-  };
-  struct SendCounters {
-    Counter frames;
-    Counter bytes;
-    Counter dropped;
-  };
+  FaultSchedule::Position position() const noexcept {
+    return {.received = received_.frames.value(), .sent = sent_.frames.value()};
+  }
+  size_t RoomBeforeFault(FaultSchedule::Direction direction,
+                         size_t want) noexcept;
+  size_t ReceiveRoom(size_t want) noexcept;
+  void RunFaults() noexcept;
+  bool Strike(const Fault& fault) noexcept;
+  void LinkUpIfDue() noexcept;
+  void Remove() noexcept;
+  void Warn(absl::string_view what) noexcept;
+  bool GoesDirect(size_t& want) noexcept;
+  void DropAll(size_t max) noexcept;
+  LinkState CheckLinkLocked();
 
   // The receive lock guards what follows it up to the send lock.
   alignas(kCacheLine) SpinLock receive_lock_;
   bool flow_control_;
   bool verifies_checksums_;
   LinkForce receive_force_ = LinkForce::kNone;
+  ibv_wc_status receive_error_ = IBV_WC_SUCCESS;  // Of the next frame.
   uint32_t max_frame_bytes_;
   std::unique_ptr<Backend> backend_;
   Steering steering_;
-  ReceiveCounters received_;
+  PortReceiveCounters received_;
   MulticastGroups groups_;
   FlowVerdict verdict_;
   std::vector<Target> targets_;
@@ -214,9 +224,20 @@ class Port {
   // Whether the medium may hold frames back, and whether it does.
   std::atomic<bool> holds_sends_;
   bool holds_now_ = false;
-  SendCounters sent_;
+  PortSendCounters sent_;
 
   alignas(kCacheLine) std::atomic<int> backlog_ = 0;
+  // Whether there are or were faults; without, nothing below matters.
+  std::atomic<bool> has_faults_ = false;
+  std::atomic<bool> removed_ = false;
+  std::atomic<uint64_t> up_at_ns_ = 0;  // Of a forced link; 0: never.
+  // Guards what follows it up to the next lock; the last of all to be taken.
+  SpinLock fault_lock_;
+  FaultSchedule faults_;
+  bool fault_is_due_ = false;
+  bool fault_runs_ = false;
+  std::string name_;
+  std::vector<std::string> warnings_;
   // Guards the list of queue pairs.
   SpinLock list_lock_;
   std::vector<QueuePair*> queue_pairs_;

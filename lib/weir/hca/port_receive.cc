@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "weir/hca/completion_queue.h"
 #include "weir/hca/limits.h"
@@ -47,9 +48,13 @@ Port::DirectResult Port::ReceiveDirect(CompletionQueue& cq,
   if (qp == nullptr) return {.done = false};
   ReceiveQueue& queue = *qp->receives();
   const std::lock_guard hold_queue(queue.lock());
-  const size_t want = std::min<size_t>(room.size(), queue.waiting());
+  size_t want = std::min<size_t>(room.size(), queue.waiting());
   if (!queue.works() || (want == 0 && !flow_control_)) return {.done = false};
-  if (want == 0 || receive_force_ == LinkForce::kDown) return {};
+  if (want == 0) return {};
+  if (has_faults_) [[unlikely]] {
+    if (!GoesDirect(want)) return {.done = false};
+    if (want == 0) return {};
+  }
 
   const std::span<const RxFrame> frames = backend_->Receive(want);
   if (frames.empty()) return {};
@@ -100,9 +105,13 @@ Port::DirectResult Port::ReceiveToRing(CompletionQueue& cq,
   if (qp == nullptr) return {.done = false};
   ReceiveQueue& queue = *qp->receives();
   const std::lock_guard hold_queue(queue.lock());
-  const size_t want = std::min<size_t>({max, queue.waiting(), cq.room()});
+  size_t want = std::min<size_t>({max, queue.waiting(), cq.room()});
   if (!queue.works() || (want == 0 && !flow_control_)) return {.done = false};
-  if (want == 0 || receive_force_ == LinkForce::kDown) return {};
+  if (want == 0) return {};
+  if (has_faults_) [[unlikely]] {
+    if (!GoesDirect(want)) return {.done = false};
+    if (want == 0) return {};
+  }
 
   const std::span<const RxFrame> frames = backend_->Receive(want);
   if (frames.empty()) return {};
@@ -146,7 +155,10 @@ void Port::FinishDirect(std::span<const RxFrame> used, size_t oversize,
 bool Port::FillAndComplete(const Target& to, const Arrival& arrival,
                            BurstClock& clock) noexcept {
   ReceiveQueue& queue = *to.queue;
-  const ReceiveQueue::Filled filled = queue.Fill(arrival.frame);
+  ReceiveQueue::Filled filled = queue.Fill(arrival.frame);
+  if (receive_error_ != IBV_WC_SUCCESS) [[unlikely]] {
+    filled.status = std::exchange(receive_error_, IBV_WC_SUCCESS);
+  }
   Completion completion = {.wr_id = filled.wr_id,
                            .queue = &queue,
                            .status = filled.status,
@@ -167,12 +179,14 @@ void Port::Distribute(size_t max) noexcept {
   Distribution distribution;
   {
     const std::unique_lock hold(receive_lock_, std::try_to_lock);
-    if (!hold.owns_lock() || backend_ == nullptr ||
-        receive_force_ == LinkForce::kDown) {
-      return;
+    if (!hold.owns_lock() || backend_ == nullptr || removed_) return;
+    max = std::min(max, kBurstFrames);
+    if (has_faults_) [[unlikely]] {
+      if (receive_force_ == LinkForce::kDown) return DropAll(max);
+      max = ReceiveRoom(max);
+      if (max == 0) return;
     }
-    const std::span<const RxFrame> frames =
-        backend_->Receive(std::min(max, kBurstFrames));
+    const std::span<const RxFrame> frames = backend_->Receive(max);
     size_t used = 0;
     uint64_t bytes = 0;
     for (const RxFrame& frame : frames) {

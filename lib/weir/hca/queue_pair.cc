@@ -158,6 +158,7 @@ void QueuePair::MoveQueues(ibv_qp_state to) {
 }
 
 int QueuePair::Modify(const ibv_qp_attr& attr, int mask) {
+  if (port_.removed()) return EIO;
   const std::lock_guard hold(modify_lock_);
   const ibv_qp_state from = StateNow();
   const unsigned wanted = RawEnum(attr.qp_state);
@@ -191,7 +192,34 @@ void QueuePair::FollowFailure() noexcept {
     return;
   }
   const std::lock_guard hold(modify_lock_);
-  if (!HasFailed()) return;
+  if (HasFailed()) FailLocked();
+}
+
+void QueuePair::FailNow() noexcept {
+  if (rss_ != nullptr) {
+    for (ReceiveWq* wq : rss_->table->entries()) wq->FailNow();
+    return;
+  }
+  const std::lock_guard hold(modify_lock_);
+  if (StateNow() != IBV_QPS_RESET) FailLocked();
+}
+
+bool QueuePair::FailNextSend(ibv_wc_status status) noexcept {
+  if (!sends_.has_value() || !sends_->FailNext(status)) return false;
+  FollowFailure();
+  return true;
+}
+
+void QueuePair::OverrunCompletionQueues() noexcept {
+  if (rss_ != nullptr) {
+    for (ReceiveWq* wq : rss_->table->entries()) wq->receives().cq().Overrun();
+    return;
+  }
+  CompletionQueue::Of(qp_base.send_cq).Overrun();
+  CompletionQueue::Of(qp_base.recv_cq).Overrun();
+}
+
+void QueuePair::FailLocked() noexcept {
   qp_base.state = IBV_QPS_ERR;
   if (receives_.has_value()) receives_->Fail();
   if (sends_.has_value()) sends_->Fail();

@@ -109,6 +109,14 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
   // IBV_EVENT_WQ_FATAL for a work queue. Any thread.
   void FollowFailure() noexcept;
 
+  // Fails it by itself, unless it is in RESET. Any thread.
+  void FailNow() noexcept;
+  // Completes the oldest unsent request with `status`, an error, and fails;
+  // false if there is none. Any thread.
+  bool FailNextSend(ibv_wc_status status) noexcept;
+  // Any thread.
+  void OverrunCompletionQueues() noexcept;
+
   // The queue that all its frames go to, null if there is not just one.
   ReceiveQueue* receives() noexcept {
     return receives_.has_value() ? &*receives_ : nullptr;
@@ -134,6 +142,7 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
   }
   ibv_qp_state StateNow();
   void MakeQueues(const Options& options, MrTable& regions);
+  void FailLocked() noexcept;
   void MoveQueues(ibv_qp_state to);
 
   // How an RSS queue pair finds the queue of a frame.

@@ -89,6 +89,15 @@ ibv_wq_state ReceiveWq::StateNow() noexcept {
   return state;
 }
 
+void ReceiveWq::FailNow() noexcept {
+  {
+    const std::lock_guard hold(modify_lock_);
+    if (state == IBV_WQS_RESET) return;
+    receives_.Fail();
+  }
+  ReportFailure();
+}
+
 void ReceiveWq::ReportFailure() noexcept {
   const std::lock_guard hold(modify_lock_);
   if (!receives_.failed() || reported_) return;

@@ -47,6 +47,9 @@ class ReceiveWq : public PublicObject<ibv_wq> {
   // taking tags off. Any thread.
   int Modify(const ibv_wq_attr& attr);
 
+  // Fails it by itself, unless it is in RESET. Any thread.
+  void FailNow() noexcept;
+
   // Raises IBV_EVENT_WQ_FATAL if a receive has failed and this was not said
   // before. Any thread.
   void ReportFailure() noexcept;

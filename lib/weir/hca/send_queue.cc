@@ -197,7 +197,7 @@ int SendQueue::SendNow(ibv_send_wr*& wr) noexcept {
     }
     if (faulty) {
       ++posted_;
-      FailAt(wr->wr_id);
+      FailAt(wr->wr_id, IBV_WC_LOC_PROT_ERR);
       wr = wr->next;
       return 0;
     }
@@ -227,15 +227,15 @@ void SendQueue::Complete(size_t taken) noexcept {
   }
 }
 
-// The oldest unsent request has an SGE outside of its region.
-void SendQueue::FailAt(uint64_t wr_id) noexcept {
+// The oldest unsent request has an SGE outside of its region, or meets a fault.
+void SendQueue::FailAt(uint64_t wr_id, ibv_wc_status status) noexcept {
   state_ = WorkState::kFlushes;
   tso_done_ = {};
   ++sent_;
   const std::lock_guard hold(cq_.lock());
   cq_.Push({.wr_id = wr_id,
             .queue = this,
-            .status = IBV_WC_LOC_PROT_ERR,
+            .status = status,
             .opcode = IBV_WC_SEND,
             .byte_len = 0,
             .done = sent_});
@@ -296,7 +296,7 @@ void SendQueue::SendStored() noexcept {
     }
     Complete(taken);
     if (taken < burst_.frames().size()) return;
-    if (faulty) FailAt(slots_[sent_ & mask_].wr_id);
+    if (faulty) FailAt(slots_[sent_ & mask_].wr_id, IBV_WC_LOC_PROT_ERR);
   }
 }
 
@@ -337,6 +337,15 @@ void SendQueue::Fail() noexcept {
   state_ = WorkState::kFlushes;
   Flush();
   NoteBacklog();
+}
+
+bool SendQueue::FailNext(ibv_wc_status status) noexcept {
+  const std::lock_guard hold(lock_);
+  if (state_ != WorkState::kWorks || sent_ == posted_) return false;
+  FailAt(slots_[sent_ & mask_].wr_id, status);
+  Flush();
+  NoteBacklog();
+  return true;
 }
 
 uint32_t SendQueue::Enter(WorkState state) noexcept {

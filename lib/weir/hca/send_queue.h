@@ -56,6 +56,10 @@ class SendQueue : public WorkQueue {
   // Fails the queue from outside: everything unsent is flushed. Any thread.
   void Fail() noexcept;
 
+  // Completes the oldest unsent request with `status`, an error, and flushes
+  // the rest; false if there is none. Any thread.
+  bool FailNext(ibv_wc_status status) noexcept;
+
   // Enters a state; kRefuses also forgets all and returns how many frames were
   // never sent. Any thread.
   uint32_t Enter(WorkState state) noexcept;
@@ -101,7 +105,7 @@ class SendQueue : public WorkQueue {
   void StoreTso(const ibv_send_wr& wr, size_t place) noexcept;
   uint32_t UnsentFrames() const noexcept;
   void Complete(size_t taken) noexcept;
-  void FailAt(uint64_t wr_id) noexcept;
+  void FailAt(uint64_t wr_id, ibv_wc_status status) noexcept;
   void Flush() noexcept;
   void NoteBacklog() noexcept;
 

@@ -48,7 +48,7 @@ int SendQueue::SendTsoNow(ibv_send_wr*& wr) noexcept {
   ++posted_;
   wr = wr->next;
   if (outcome == TsoOutcome::kFaulty) {
-    FailAt(tso.wr_id);
+    FailAt(tso.wr_id, IBV_WC_LOC_PROT_ERR);
   } else {
     CompleteTso(tso);
   }
@@ -70,7 +70,7 @@ bool SendQueue::SendStoredTso() noexcept {
   const TsoOutcome outcome = SendTso(tso);
   if (outcome == TsoOutcome::kFull) return false;
   if (outcome == TsoOutcome::kFaulty) {
-    FailAt(tso.wr_id);
+    FailAt(tso.wr_id, IBV_WC_LOC_PROT_ERR);
   } else {
     CompleteTso(tso);
   }

@@ -62,6 +62,29 @@ extern "C" {
 [[gnu::weak]] int weir_hca_take_warning(struct ibv_context* context, char* text,
                                         size_t text_bytes);
 
+// Makes a fault happen to the device now, as hardware would:
+//   send_error[:STATUS]  the next frame to send completes with an error,
+//   recv_error[:STATUS]  the next frame received does,
+//   qp_error             every queue pair fails,
+//   cq_overrun           the completion queues of every queue pair do,
+//   port_down[:TIME]     the link goes, for a time (50ms) or for good,
+//   port_up              it comes back,
+//   remove               the device goes,
+// where STATUS is one of loc_len, loc_qp_op, loc_prot, loc_access, fatal,
+// general. Returns 0, ENOENT if `context` is not of a soft device, or EINVAL
+// after writing one line, cut to `text_bytes`, to `text`. Any thread.
+[[gnu::weak]] int weir_hca_inject(struct ibv_context* context,
+                                  const char* fault, char* text,
+                                  size_t text_bytes);
+
+// Makes the link of the device as bad as `options` says from now on, in place
+// of what its key or an earlier call asked for: "loss=1%,delay=5ms", with the
+// options that all kinds of devices know; "" makes it perfect. Returns as
+// weir_hca_inject, or EMFILE if the system has no descriptors left. Any thread.
+[[gnu::weak]] int weir_hca_impair(struct ibv_context* context,
+                                  const char* options, char* text,
+                                  size_t text_bytes);
+
 }  // extern "C"
 
 #endif  // WEIR_HCA_CONTROL_HCA_CONTROL_H_

@@ -11,8 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "weir/hca/abi/owner.h"
+#include "weir/hca/backend/impair/impairment.h"
 #include "weir/hca/context.h"
 #include "weir/hca/device_table.h"
+#include "weir/hca/fault.h"
 #include "weir/hca_control/hca_control.h"
 
 using weir::hca::Context;
@@ -86,6 +88,34 @@ int weir_hca_take_warning(ibv_context* context, char* text, size_t text_bytes) {
   if (warning.empty()) return ENOENT;
   PutText({text, text_bytes}, warning);
   return 0;
+}
+
+int weir_hca_inject(ibv_context* context, const char* fault, char* text,
+                    size_t text_bytes) {
+  Context* own = OwnContext(context);
+  if (own == nullptr) return ENOENT;
+  const auto parsed = weir::hca::ParseFault(fault, "fault");
+  if (!parsed.ok()) {
+    PutText({text, text_bytes}, parsed.status().message());
+    return EINVAL;
+  }
+  own->port().Inject(*parsed);
+  return 0;
+}
+
+int weir_hca_impair(ibv_context* context, const char* options, char* text,
+                    size_t text_bytes) {
+  Context* own = OwnContext(context);
+  if (own == nullptr) return ENOENT;
+  const auto impairment = weir::hca::ParseImpairmentOptions(options);
+  if (!impairment.ok()) {
+    PutText({text, text_bytes}, impairment.status().message());
+    return EINVAL;
+  }
+  const absl::Status status = own->port().Impair(*impairment);
+  if (status.ok()) return 0;
+  PutText({text, text_bytes}, status.message());
+  return EMFILE;
 }
 
 }  // extern "C"

@@ -1,5 +1,6 @@
 #include "weir/hca/backend/open_backend.h"
 
+#include <array>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -19,11 +20,12 @@ namespace weir::hca {
 namespace {
 
 // Of all kinds, and for the port.
-constexpr absl::string_view kPortOption = "rx_checksum";
+constexpr std::array<absl::string_view, 2> kPortOptions = {"fault",
+                                                           "rx_checksum"};
 
 // The options of the kind, and those that all kinds know.
 absl::Status Check(const DeviceKey& key, std::vector<absl::string_view> known) {
-  known.push_back(kPortOption);
+  known.insert(known.end(), kPortOptions.begin(), kPortOptions.end());
   for (const absl::string_view name : ImpairmentOptions()) {
     known.push_back(name);
   }
@@ -33,7 +35,7 @@ absl::Status Check(const DeviceKey& key, std::vector<absl::string_view> known) {
 // What the medium itself has to know.
 DeviceKey ForMedium(DeviceKey key) {
   std::erase_if(key.options, [](const auto& option) {
-    return option.first == kPortOption ||
+    return absl::c_linear_search(kPortOptions, option.first) ||
            absl::c_linear_search(ImpairmentOptions(), option.first);
   });
   return key;

@@ -68,7 +68,7 @@ void ClearTimer(int fd) noexcept {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Impaired>> Impaired::Create(
-    std::unique_ptr<Backend> inner, const Impairment& impairment,
+    std::unique_ptr<Backend>&& inner, const Impairment& impairment,
     absl::string_view object) {
   Wakers wakers;
   wakers.epoll = UniqueFd(epoll_create1(EPOLL_CLOEXEC));

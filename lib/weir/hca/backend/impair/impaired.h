@@ -26,10 +26,11 @@ namespace weir::hca {
 // is destroyed are sent at once, those to be received go.
 class Impaired final : public Backend {
  public:
-  // In front of `inner`; messages begin with `object`. Errors of the system.
-  // Control thread, before Launch.
+  // In front of `inner`, which stays with the caller if that fails; messages
+  // begin with `object`. Errors of the system. Control thread, while nothing
+  // else uses `inner`.
   static absl::StatusOr<std::unique_ptr<Impaired>> Create(
-      std::unique_ptr<Backend> inner, const Impairment& impairment,
+      std::unique_ptr<Backend>&& inner, const Impairment& impairment,
       absl::string_view object);
   Impaired(const Impaired&) = delete;
   Impaired& operator=(const Impaired&) = delete;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
@@ -71,11 +72,11 @@ std::optional<double> WithUnit(absl::string_view text,
 
 absl::Status ReadTime(const DeviceKey& key, absl::string_view name,
                       uint64_t& value_ns) {
-  const std::optional<double> time = WithUnit(key.Option(name, "0ns"), kTimes);
-  if (!time.has_value() || *time > kMaxDelayNs) {
+  const std::optional<uint64_t> time = ParseTimeNs(key.Option(name, "0ns"));
+  if (!time.has_value()) {
     return BadValue(key, name, "a time from 0ns to 10s, as in 5ms");
   }
-  value_ns = static_cast<uint64_t>(std::llround(*time));
+  value_ns = *time;
   return absl::OkStatus();
 }
 
@@ -108,6 +109,22 @@ absl::Status ReadSide(const DeviceKey& key, Impairment::Side& side) {
 std::vector<absl::string_view> ImpairmentOptions() {
   return {"corrupt", "delay", "dup",     "impair", "jitter",
           "loss",    "rate",  "reorder", "seed"};
+}
+
+std::optional<uint64_t> ParseTimeNs(absl::string_view text) {
+  const std::optional<double> time = WithUnit(text, kTimes);
+  if (!time.has_value() || *time > kMaxDelayNs) return std::nullopt;
+  return static_cast<uint64_t>(std::llround(*time));
+}
+
+absl::StatusOr<Impairment> ParseImpairmentOptions(absl::string_view options) {
+  absl::StatusOr<DeviceKey> key = ParseDeviceKey(
+      absl::StrCat("impairment:", options.empty() ? "" : ",", options));
+  if (!key.ok()) return key.status();
+  key->text = std::string(options);
+  absl::Status known = CheckOptions(*key, ImpairmentOptions());
+  if (!known.ok()) return known;
+  return ParseImpairment(*key);
 }
 
 absl::StatusOr<Impairment> ParseImpairment(const DeviceKey& key) {

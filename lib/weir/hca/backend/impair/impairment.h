@@ -5,6 +5,7 @@
 #define WEIR_HCA_BACKEND_IMPAIR_IMPAIRMENT_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -39,11 +40,19 @@ struct Impairment {
 // The names of the options, sorted. Any thread.
 std::vector<absl::string_view> ImpairmentOptions();
 
+// A time with its unit, as in 5ms, up to 10 s; nothing if it is none. Any
+// thread.
+std::optional<uint64_t> ParseTimeNs(absl::string_view text);
+
 // Reads the options of `key`, others aside: `loss`, `dup`, `reorder`, `corrupt`
 // (0.01 or 1%), `delay`, `jitter` (5ms), `rate` (10Mbit), `seed`, `impair`.
 // InvalidArgument, naming the option, its value and the range, for a bad value.
 // Any thread.
 absl::StatusOr<Impairment> ParseImpairment(const DeviceKey& key);
+
+// Reads options without a key around them: "loss=1%,delay=5ms", or nothing.
+// InvalidArgument also for one that is not listed above. Any thread.
+absl::StatusOr<Impairment> ParseImpairmentOptions(absl::string_view options);
 
 }  // namespace weir::hca
 

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""l2fwd meets the faults of hardware, on request: it recovers where that is
+possible, says so where it is not, and loses no frame without a name."""
+
+import os
+import tempfile
+import unittest
+
+import captures
+import l2fwd
+import script_main
+import table
+
+_FRAMES = 5_000
+
+
+class FaultsTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.input = os.path.join(folder.name, 'in.pcap')
+        self.output = os.path.join(folder.name, 'out.pcap')
+        self.frames = captures.many(_FRAMES)
+        captures.write_pcap(self.input, self.frames)
+
+    def checked(self, ended, status=0):
+        """The ports of a table in which every frame is found again."""
+        self.assertEqual(ended.status, status, ended)
+        self.assertEqual(table.unbalanced(ended.table), [])
+        self.assertIn('packets: ', ended.stdout)
+        for port in ended.table['ports']:
+            device = port['device_counters']
+            self.assertEqual(
+                device['rx_frames'],
+                sum(device[name] for name in (
+                    'rx_delivered', 'unmatched', 'rx_flow_dropped',
+                    'out_of_buffer', 'rx_oversize', 'rx_not_ready', 'rx_errors',
+                    'rx_link_down')), port['name'])
+        return ended.table['ports']
+
+    def forward(self, receive='', send=''):
+        """Forwards the capture; the two ports, and the frames that came out."""
+        ended = l2fwd.outcome(f'pcap:{self.input}{receive}',
+                              f'pcap:,out={self.output}{send}')
+        self.assertEqual(ended.stderr, '')
+        return self.checked(ended), captures.read_pcap(self.output)
+
+    def queue(self, port, name):
+        return next(queue for queue in port['queues'] if queue['name'] == name)
+
+    def assert_received_again(self, into, frames, errors, recoveries):
+        """Lost is what met an error, or arrived before the queue pair was ready
+        again."""
+        device = into['device_counters']
+        self.assertEqual(device['rx_errors'], errors)
+        self.assertEqual(len(frames),
+                         _FRAMES - errors - device['rx_not_ready'])
+        self.assertLess(device['rx_not_ready'], 500)
+        self.assertLessEqual(set(frames), set(self.frames))
+        self.assertEqual(self.queue(into, 'rx0')['recoveries'], recoveries)
+
+    def test_recovers_from_a_receive_error(self):
+        (into, _), frames = self.forward(receive=',fault=recv_error@1000')
+        self.assertEqual(frames[:999], self.frames[:999])
+        self.assert_received_again(into, frames, errors=1, recoveries=1)
+
+    def test_recovers_from_an_error_of_the_receiving_queue_pair(self):
+        (into, _), frames = self.forward(receive=',fault=qp_error@1000')
+        self.assertEqual(frames[:999], self.frames[:999])
+        self.assert_received_again(into, frames, errors=0, recoveries=1)
+
+    def assert_sent_again(self, out, frames):
+        """Which frames were sent before the error cannot be known: those that
+        may not have been count as lost."""
+        lost = self.queue(out, 'tx0')['drops']['lost-in-recovery']
+        self.assertEqual(frames[:999], self.frames[:999])
+        self.assertEqual(len(frames), out['device_counters']['tx_frames'])
+        self.assertLess(len(frames), _FRAMES)
+        self.assertGreaterEqual(len(frames), _FRAMES - lost)
+        self.assertLessEqual(set(frames), set(self.frames))
+        self.assertEqual(self.queue(out, 'tx0')['recoveries'], 1)
+
+    def test_recovers_from_a_send_error_and_counts_what_it_lost(self):
+        (_, out), frames = self.forward(send=',fault=send_error@1000')
+        self.assert_sent_again(out, frames)
+
+    def test_recovers_from_an_error_of_the_sending_queue_pair(self):
+        (_, out), frames = self.forward(send=',fault=qp_error@1000')
+        self.assert_sent_again(out, frames)
+
+    def test_recovers_from_one_error_after_the_other(self):
+        ports, frames = self.forward(
+            ',fault=recv_error@10+qp_error@50+recv_error@2000+qp_error@3000')
+        self.assert_received_again(ports[0], frames, errors=2, recoveries=4)
+
+    def test_goes_on_after_the_port_was_down(self):
+        (into, _), frames = self.forward(',fault=port_down@1000:1ms')
+        device = into['device_counters']
+        self.assertEqual(frames[:999], self.frames[:999])
+        self.assertEqual(len(frames), _FRAMES - device['rx_link_down'])
+        (_, out), frames = self.forward(send=',fault=port_down@1000:1ms')
+        self.assertEqual(frames[:999], self.frames[:999])
+        self.assertEqual(len(frames),
+                         _FRAMES - out['device_counters']['tx_dropped'])
+
+    def test_ends_and_says_so_when_a_device_is_removed(self):
+        key = f'pcap:{self.input},fault=remove@1000'
+        ended = l2fwd.outcome(key, f'pcap:,out={self.output}')
+        self.assertEqual(ended.stderr, f'l2fwd: warning: {key}: the device was '
+                         'removed on request (remove)\n')
+        self.checked(ended, status=1)
+        self.assertEqual(captures.read_pcap(self.output), self.frames[:999])
+
+    def test_says_so_when_a_completion_queue_overruns(self):
+        key = f'pcap:{self.input},fault=cq_overrun@1000'
+        with l2fwd.started(key, f'pcap:,out={self.output}') as run:
+            l2fwd.wait_until(lambda: 'overran' in run.errors(), 'the warning')
+            ended = run.stop()
+        self.assertEqual(ended.stderr, f'l2fwd: warning: {key}: a completion '
+                         'queue overran on request (cq_overrun)\n')
+        into = self.checked(ended, status=1)[0]
+        self.assertGreaterEqual(self.queue(into, 'rx0')['errors'], 1)
+
+    def test_survives_every_fault_at_full_speed(self):
+        for fault, status in [('send_error@5000+send_error@90000', 0),
+                              ('recv_error@5000+recv_error@90000', 0),
+                              ('qp_error@1000+qp_error@100000', 0),
+                              ('port_down@1000:20ms', 0),
+                              ('cq_overrun@50000', 1), ('remove@50000', 1)]:
+            with self.subTest(fault=fault):
+                self.checked(l2fwd.outcome(f'null:,fault={fault}', 'null:',
+                                           '--duration=1'), status)
+
+    def test_has_the_same_faults_again(self):
+        faults = ',fault=recv_error@700+qp_error@2000,loss=3%,dup=2%,seed=9'
+        self.assertEqual(self.forward(faults)[1], self.forward(faults)[1])
+
+    def test_refuses_unknown_faults(self):
+        ended = l2fwd.outcome('null:,fault=explode@3', 'null:')
+        self.assertEqual(ended.status, 1)
+        self.assertIn('"explode": want send_error, recv_error, qp_error, '
+                      'cq_overrun, port_down, port_up or remove', ended.stderr)
+
+
+if __name__ == '__main__':
+    script_main.main()
