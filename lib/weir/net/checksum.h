@@ -4,6 +4,7 @@
 #ifndef WEIR_NET_CHECKSUM_H_
 #define WEIR_NET_CHECKSUM_H_
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,6 +24,8 @@ class InternetSum {
   // Adds bytes as if they followed those added before, so pieces may have odd
   // lengths. At most 4 GiB in all.
   void Add(std::span<const std::byte> bytes) noexcept;
+  // Adds four bytes behind an even number of them.
+  void AddWord(Be32 word) noexcept { sum_ += std::bit_cast<uint32_t>(word); }
   // Adds the bytes that were added to `behind`, as if they followed.
   void Append(const InternetSum& behind) noexcept;
 
