@@ -196,6 +196,8 @@ TEST(MemoryRegionTest, StaysAsItIsWhenAChangeIsRefused) {
   EXPECT_EQ(refused(0, nullptr, nullptr, 0, IBV_ACCESS_LOCAL_WRITE),
             IBV_REREG_MR_ERR_INPUT);
   EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(refused(0, nullptr, nullptr, 0, 0), IBV_REREG_MR_ERR_CMD);
+  EXPECT_EQ(errno, EINVAL);
   EXPECT_EQ(refused(IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, pages.second(),
                     page, 0),
             IBV_REREG_MR_ERR_CMD);

@@ -145,6 +145,11 @@ int Context::ReregisterMr(ibv_mr* mr, int flags, ibv_pd* pd,
     errno = EINVAL;
     return IBV_REREG_MR_ERR_INPUT;
   }
+  // The library lets this through; kernels do not.
+  if (flags == 0) {
+    errno = EINVAL;
+    return IBV_REREG_MR_ERR_CMD;
+  }
   ibv_pd* const old_pd = mr->pd;
   ibv_pd* const new_pd = changes_pd ? pd : old_pd;
   ++ProtectionDomain::Of(new_pd).users;

@@ -211,6 +211,7 @@ void ChangedTranslationIsUsed(Lab& lab) {
 void ChangeRefusesUnknownFlags(Lab& lab) {
   Rig rig(lab);
   ASSERT_TRUE(rig.ok());
+  EXPECT_NE(ibv_rereg_mr(rig.mr, 0, nullptr, nullptr, 0, 0), 0);
   EXPECT_NE(ibv_rereg_mr(rig.mr, 1 << 10, nullptr, nullptr, 0, 0), 0);
   EXPECT_NE(
       ibv_rereg_mr(rig.mr, IBV_REREG_MR_CHANGE_PD, nullptr, nullptr, 0, 0), 0);
