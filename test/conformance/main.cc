@@ -69,14 +69,37 @@ class PinTest : public Fixture {
   const Table& table_;
 };
 
+class SkippedTest : public Fixture {
+ public:
+  explicit SkippedTest(std::string why) : why_(std::move(why)) {}
+
+ private:
+  void TestBody() override { GTEST_SKIP() << why_; }
+
+  std::string why_;
+};
+
 class Suite {
  public:
   explicit Suite(Options options) : options_(std::move(options)) {}
 
   int Run() {
-    if (!MakeLabs()) return 1;
-    for (const auto& lab : labs_) {
-      if (!Register(*lab)) return 1;
+    if (!options_.nic.device.empty()) {
+      std::string error;
+      auto lab = MakeNicLab(options_.nic, error);
+      if (lab == nullptr || !Register(std::move(lab), error)) {
+        return Complain(error);
+      }
+    }
+    const bool all = options_.backends.empty() && labs_.empty();
+    for (const std::string& name : all ? SoftLabNames() : options_.backends) {
+      std::string error;
+      auto lab = MakeSoftLab(name, network_, error);
+      if (lab != nullptr && Register(std::move(lab), error)) continue;
+      if (!all && !options_.skip_without_rights) {
+        return Complain(name + ": " + error);
+      }
+      RegisterSkipped(name, error);
     }
     const int result = RUN_ALL_TESTS();
     std::fputs(table_.Text().c_str(), stdout);
@@ -97,40 +120,29 @@ class Suite {
     return fnmatch(options_.check.c_str(), check.name, 0) == 0;
   }
 
-  bool MakeLabs() {
-    std::string error;
-    if (!options_.nic.device.empty()) {
-      auto lab = MakeNicLab(options_.nic, error);
-      if (lab == nullptr) return Complain(error);
-      labs_.push_back(std::move(lab));
-    }
-    const bool all = options_.backends.empty() && labs_.empty();
-    for (const std::string& name : all ? SoftLabNames() : options_.backends) {
-      auto lab = MakeSoftLab(name, network_, error);
-      if (lab != nullptr) {
-        labs_.push_back(std::move(lab));
-      } else if (all) {
-        not_run_.push_back(name + ": not run: " + error);
-      } else {
-        return Complain(name + ": " + error);
-      }
-    }
-    return true;
-  }
-
-  static bool Complain(const std::string& error) {
+  static int Complain(const std::string& error) {
     std::fprintf(stderr, "conformance: %s\n", error.c_str());
-    return false;
+    return 1;
   }
 
-  // All checks of a lab as tests; false if its device cannot be used at all.
-  bool Register(Lab& lab) {
+  // A lab that cannot be had here, for once as a test that is skipped.
+  void RegisterSkipped(const std::string& name, const std::string& why) {
+    not_run_.push_back(name + ": not run: " + why);
+    ::testing::RegisterTest(
+        name.c_str(), "can_be_had", nullptr, nullptr, __FILE__, __LINE__,
+        [why]() -> Fixture* { return new SkippedTest(why); });
+  }
+
+  // All checks of a lab as tests; false, and why in `error`, if its device
+  // cannot be used at all.
+  bool Register(std::unique_ptr<Lab> owned, std::string& error) {
+    owned->Begin();
+    const uint32_t capabilities = Probe(*owned, error);
+    owned->End();
+    if (!error.empty()) return false;
+    Lab& lab = *owned;
     const LabFacts& facts = lab.facts();
-    lab.Begin();
-    std::string error;
-    const uint32_t capabilities = Probe(lab, error);
-    lab.End();
-    if (!error.empty()) return Complain(facts.name + ": " + error);
+    labs_.push_back(std::move(owned));
     for (const CheckList& list : AllChecks()) {
       for (const Check& check : list) {
         if (IsWanted(check)) Register(check, lab, capabilities);

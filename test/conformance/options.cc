@@ -42,6 +42,8 @@ bool ParseOptions(int argc, char** argv, Options& options, std::string& error) {
     const std::string_view argument = argv[i];
     if (argument == "--list") {
       options.list = true;
+    } else if (argument == "--skip_without_rights") {
+      options.skip_without_rights = true;
     } else if (argument == "--help") {
       options.help = true;
     } else if (argument == "--loopback") {
@@ -75,6 +77,7 @@ std::string Usage() {
          "    --peer=NAME      get to it: another device on its cable,\n"
          "    --loopback       or the device itself, from another context\n"
          "  --check=GLOB     only these checks, such as flows.* (* and ?)\n"
+         "  --skip_without_rights  is content with what the user may\n"
          "  --list           the names of the checks\n";
 }
 

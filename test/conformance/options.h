@@ -16,6 +16,8 @@ struct Options {
   NicOptions nic;
   // Of check names, with * and ?.
   std::string check = "*";
+  // What the user has no rights for is no error.
+  bool skip_without_rights = false;
   bool list = false;
   bool help = false;
 };

@@ -3,14 +3,15 @@
 namespace weir::conformance {
 
 std::vector<CheckList> AllChecks() {
-  return {
-      DeviceChecks(),   PdMrChecks(),     CqChecks(),        CqExChecks(),
-      ChannelChecks(),  AsyncChecks(),    QpCreateChecks(),  QpStateChecks(),
-      PostSendChecks(), PostRecvChecks(), QpExChecks(),      InlineSgeChecks(),
-      DataPathChecks(), FlowChecks(),     FlowFieldChecks(), MulticastChecks(),
-      ErrorChecks(),    ChecksumChecks(), LimitChecks(),     FlowActionChecks(),
-      TsoChecks(),      WqChecks(),       RssChecks(),       LinkChecks(),
-      LifetimeChecks()};
+  return {DeviceChecks(),    PdMrChecks(),    CqChecks(),
+          CqExChecks(),      ChannelChecks(), AsyncChecks(),
+          QpCreateChecks(),  QpStateChecks(), PostSendChecks(),
+          PostRecvChecks(),  QpExChecks(),    InlineSgeChecks(),
+          DataPathChecks(),  FlowChecks(),    FlowFieldChecks(),
+          MulticastChecks(), ErrorChecks(),   ChecksumChecks(),
+          CvlanChecks(),     LimitChecks(),   FlowActionChecks(),
+          TsoChecks(),       WqChecks(),      RssChecks(),
+          LinkChecks(),      LifetimeChecks()};
 }
 
 }  // namespace weir::conformance

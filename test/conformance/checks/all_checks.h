@@ -29,6 +29,7 @@ CheckList LimitChecks();
 CheckList LifetimeChecks();
 CheckList AsyncChecks();
 CheckList ChecksumChecks();
+CheckList CvlanChecks();
 CheckList FlowActionChecks();
 CheckList TsoChecks();
 CheckList RssChecks();

@@ -1,5 +1,6 @@
-// Checksum offload: what IBV_SEND_IP_CSUM fills in. The right checksums are
-// those of frames that were built with them.
+// Checksum offload: what IBV_SEND_IP_CSUM fills in, and of which received
+// frames IBV_WC_IP_CSUM_OK tells. The right checksums are those of frames that
+// were built with them.
 
 #include <infiniband/verbs.h>
 
@@ -191,6 +192,52 @@ void CutPacketsAreLeftAlone(Lab& lab) {
             Bytes(cut.begin() + 42, cut.end()));
 }
 
+// All of `frames` are received, and told to be good or not.
+void ExpectTold(Lab& lab, const std::vector<Bytes>& frames, bool good) {
+  Rig rig(lab, frames);
+  TestQp qp(rig);
+  ASSERT_TRUE(qp.ok());
+  qp.PostRecvs(0, frames.size());
+  qp.Take();
+  rig.Deliver();
+  const auto done = qp.Poll(frames.size());
+  ASSERT_EQ(done.size(), frames.size());
+  for (const ibv_wc& wc : done) {
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+    EXPECT_EQ((wc.wc_flags & IBV_WC_IP_CSUM_OK) != 0, good) << wc.wr_id;
+  }
+}
+
+void TellsOfGoodOnes(Lab& lab) {
+  ExpectTold(
+      lab,
+      {UdpFrame(1, 2),
+       Plain().Ipv4("10.0.0.1", "10.0.0.2").Tcp(1, 2).Payload(33).Build(),
+       Plain()
+           .Vlan(7)
+           .Ipv4("10.0.0.1", "10.0.0.2")
+           .Udp(1, 2)
+           .Payload(40)
+           .Build()},
+      true);
+}
+
+void SaysNothingOfBadOnes(Lab& lab) {
+  ExpectTold(lab, {UdpOverIpv4(0x1234, {}), UdpOverIpv4({}, 0x1234)}, false);
+}
+
+void SaysNothingOfOthers(Lab& lab) {
+  ExpectTold(lab,
+             {PlainFrame(80),
+              Plain().Ipv6("fc00::1", "fc00::2").Udp(1, 2).Payload(40).Build(),
+              Plain()
+                  .Ipv4("10.0.0.1", "10.0.0.2",
+                        {.more_fragments = true, .protocol = 17})
+                  .Payload(64)
+                  .Build()},
+             false);
+}
+
 }  // namespace
 
 CheckList ChecksumChecks() {
@@ -215,6 +262,11 @@ CheckList ChecksumChecks() {
        LeavesPortsOfFragmentsAlone},
       {"checksum.cut_packets_are_left_alone", kNeeds | kStrict,
        CutPacketsAreLeftAlone},
+      {"checksum.tells_of_good_ones", kChecksumCap | kInject, TellsOfGoodOnes},
+      {"checksum.says_nothing_of_bad_ones", kChecksumCap | kInject,
+       SaysNothingOfBadOnes},
+      {"checksum.says_nothing_of_others", kChecksumCap | kInject,
+       SaysNothingOfOthers},
   };
   return kChecks;
 }

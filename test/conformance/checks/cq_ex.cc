@@ -206,6 +206,24 @@ void TimestampsGoForward(Lab& lab) {
   }
 }
 
+void ClockGoesForward(Lab& lab) {
+  Rig rig(lab);
+  ASSERT_TRUE(rig.ok());
+  EXPECT_GT(rig.ExtendedAttributes().hca_core_clock, 0u);
+  ibv_values_ex first{};
+  first.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+  ASSERT_EQ(ibv_query_rt_values_ex(rig.context, &first), 0);
+  ibv_values_ex second{};
+  second.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+  ASSERT_EQ(ibv_query_rt_values_ex(rig.context, &second), 0);
+  const auto after = [](const timespec& a, const timespec& b) {
+    return b.tv_sec > a.tv_sec ||
+           (b.tv_sec == a.tv_sec && b.tv_nsec >= a.tv_nsec);
+  };
+  EXPECT_TRUE(after(first.raw_clock, second.raw_clock));
+  EXPECT_TRUE(after({.tv_sec = 0, .tv_nsec = 1}, first.raw_clock));
+}
+
 void FlowTagIsThatOfTheRule(Lab& lab) {
   Rig rig(lab, {UdpFrame(1, 2), PlainFrame(60)});
   ExtendedCq cq(rig, IBV_WC_EX_WITH_FLOW_TAG);
@@ -246,6 +264,7 @@ CheckList CqExChecks() {
       {"cq_ex.is_a_plain_cq_too", kCq, IsAPlainCqToo},
       {"cq_ex.refuses_unknown_fields", kCq, RefusesUnknownFields},
       {"cq_ex.refuses_no_entries", kCq, RefusesNoEntries},
+      {"cq_ex.clock_goes_forward", kCq | kTimestampCap, ClockGoesForward},
       {"cq_ex.timestamps_go_forward", kCq | kTimestampCap | kInject,
        TimestampsGoForward},
       {"cq_ex.flow_tag_is_that_of_the_rule", kCq | kFlowTagCap | kInject,
