@@ -117,6 +117,12 @@ void BitsOfAVlanTag(Lab& lab) {
       VlanFrame(0xa007), {VlanFrame(0xa008)});
 }
 
+void VlanTagOfZero(Lab& lab) {
+  // Frames without a tag have none that is zero.
+  ExpectTakes(lab, FlowRequest().Eth({.to = kTestMacB, .tci = 0}), VlanFrame(0),
+              {UdpFrame(1, 2)});
+}
+
 void Ipv4Source(Lab& lab) {
   ExpectTakes(lab, FlowRequest().Eth().Ipv4({.from = "10.0.0.1"}),
               Ipv4Frame("10.0.0.1", "10.0.0.2"),
@@ -303,6 +309,7 @@ CheckList FlowFieldChecks() {
       {"flow_fields.ether_type_behind_a_tag", kInject, EtherTypeBehindATag},
       {"flow_fields.vlan_tag", kInject, VlanTag},
       {"flow_fields.bits_of_a_vlan_tag", kInject, BitsOfAVlanTag},
+      {"flow_fields.vlan_tag_of_zero", kInject, VlanTagOfZero},
       {"flow_fields.ipv4_source", kInject, Ipv4Source},
       {"flow_fields.ipv4_destination", kInject, Ipv4Destination},
       {"flow_fields.ipv4_prefix", kInject, Ipv4Prefix},
