@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "benchmark/benchmark.h"
-#include "weir/hca/steering.h"
+#include "weir/hca/flow/steering.h"
 
 namespace weir::hca {
 namespace {

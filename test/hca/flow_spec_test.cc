@@ -1,6 +1,6 @@
 // Flow rules against frames, a kind of spec at a time.
 
-#include "weir/hca/flow_spec.h"
+#include "weir/hca/flow/flow_spec.h"
 
 #include <infiniband/verbs.h>
 

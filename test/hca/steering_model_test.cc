@@ -14,8 +14,8 @@
 
 #include "gtest/gtest.h"
 #include "test/support/naive_flows.h"
-#include "weir/hca/flow.h"
-#include "weir/hca/steering.h"
+#include "weir/hca/flow/flow.h"
+#include "weir/hca/flow/steering.h"
 
 namespace weir::hca {
 namespace {

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "weir/hca/context.h"
-#include "weir/hca/flow.h"
-#include "weir/hca/flow_counters.h"
+#include "weir/hca/flow/flow.h"
+#include "weir/hca/flow/flow_counters.h"
 #include "weir/hca/limits.h"
 #include "weir/hca/refuse.h"
 

@@ -28,9 +28,9 @@
 #include "weir/hca/backend/impair/impairment.h"
 #include "weir/hca/clock.h"
 #include "weir/hca/fault.h"
-#include "weir/hca/multicast_groups.h"
+#include "weir/hca/flow/multicast_groups.h"
+#include "weir/hca/flow/steering.h"
 #include "weir/hca/port_counters.h"
-#include "weir/hca/steering.h"
 #include "weir/net/mac_address.h"
 
 namespace weir::hca {

@@ -18,7 +18,7 @@
 
 #include "absl/strings/string_view.h"
 #include "weir/base/counter.h"
-#include "weir/hca/flow_rule.h"
+#include "weir/hca/flow/flow_rule.h"
 #include "weir/net/mac_address.h"
 
 namespace weir::hca {

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "weir/hca/backend/xdp/flow_filter_layout.h"
-#include "weir/hca/flow_match.h"
+#include "weir/hca/flow/flow_match.h"
 
 struct bpf_object;
 

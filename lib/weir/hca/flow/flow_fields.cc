@@ -1,4 +1,4 @@
-#include "weir/hca/flow_fields.h"
+#include "weir/hca/flow/flow_fields.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "weir/hca/multicast_groups.h"
+#include "weir/hca/flow/multicast_groups.h"
 
 #include <cerrno>
 #include <utility>

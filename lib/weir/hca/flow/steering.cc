@@ -1,4 +1,4 @@
-#include "weir/hca/steering.h"
+#include "weir/hca/flow/steering.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,8 +1,8 @@
 // Which queue pairs a frame goes to: the flow rules of a port in the order in
 // which they are asked.
 
-#ifndef WEIR_HCA_STEERING_H_
-#define WEIR_HCA_STEERING_H_
+#ifndef WEIR_HCA_FLOW_STEERING_H_
+#define WEIR_HCA_FLOW_STEERING_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "weir/hca/flow_rule.h"
-#include "weir/hca/flow_table.h"
+#include "weir/hca/flow/flow_rule.h"
+#include "weir/hca/flow/flow_table.h"
 
 namespace weir::hca {
 
@@ -136,4 +136,4 @@ class Steering {
 
 }  // namespace weir::hca
 
-#endif  // WEIR_HCA_STEERING_H_
+#endif  // WEIR_HCA_FLOW_STEERING_H_

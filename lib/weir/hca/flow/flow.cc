@@ -1,4 +1,4 @@
-#include "weir/hca/flow.h"
+#include "weir/hca/flow/flow.h"
 
 #include <array>
 #include <cerrno>

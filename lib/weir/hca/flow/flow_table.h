@@ -2,8 +2,8 @@
 // hash table over those bits, so that a frame finds its rule among thousands in
 // the time of one.
 
-#ifndef WEIR_HCA_FLOW_TABLE_H_
-#define WEIR_HCA_FLOW_TABLE_H_
+#ifndef WEIR_HCA_FLOW_FLOW_TABLE_H_
+#define WEIR_HCA_FLOW_FLOW_TABLE_H_
 
 #include <array>
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "weir/base/cache_line.h"
-#include "weir/hca/flow_rule.h"
+#include "weir/hca/flow/flow_rule.h"
 
 namespace weir::hca {
 
@@ -90,4 +90,4 @@ class FlowTable {
 
 }  // namespace weir::hca
 
-#endif  // WEIR_HCA_FLOW_TABLE_H_
+#endif  // WEIR_HCA_FLOW_FLOW_TABLE_H_

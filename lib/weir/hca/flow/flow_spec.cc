@@ -1,4 +1,4 @@
-#include "weir/hca/flow_spec.h"
+#include "weir/hca/flow/flow_spec.h"
 
 #include <cerrno>
 #include <cstddef>

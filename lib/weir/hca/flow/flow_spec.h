@@ -1,15 +1,15 @@
 // The specs of a flow rule as programs lay them out in memory, compiled to the
 // condition and the action that they mean.
 
-#ifndef WEIR_HCA_FLOW_SPEC_H_
-#define WEIR_HCA_FLOW_SPEC_H_
+#ifndef WEIR_HCA_FLOW_FLOW_SPEC_H_
+#define WEIR_HCA_FLOW_FLOW_SPEC_H_
 
 #include <infiniband/verbs.h>
 
 #include <cstdint>
 #include <optional>
 
-#include "weir/hca/flow_match.h"
+#include "weir/hca/flow/flow_match.h"
 
 namespace weir::hca {
 
@@ -37,4 +37,4 @@ int CompileFlow(const ibv_flow_attr& attr, CompiledFlow& flow);
 
 }  // namespace weir::hca
 
-#endif  // WEIR_HCA_FLOW_SPEC_H_
+#endif  // WEIR_HCA_FLOW_FLOW_SPEC_H_

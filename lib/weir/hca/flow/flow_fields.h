@@ -1,8 +1,8 @@
 // What flow rules can ask about a frame: its header fields as one flat struct,
 // so that matching is a masked comparison of words, whatever a rule is made of.
 
-#ifndef WEIR_HCA_FLOW_FIELDS_H_
-#define WEIR_HCA_FLOW_FIELDS_H_
+#ifndef WEIR_HCA_FLOW_FLOW_FIELDS_H_
+#define WEIR_HCA_FLOW_FLOW_FIELDS_H_
 
 #include <infiniband/verbs.h>
 
@@ -56,4 +56,4 @@ FlowFields ReadFlowFields(std::span<const std::byte> frame) noexcept;
 
 }  // namespace weir::hca
 
-#endif  // WEIR_HCA_FLOW_FIELDS_H_
+#endif  // WEIR_HCA_FLOW_FLOW_FIELDS_H_

@@ -1,4 +1,4 @@
-#include "weir/hca/flow_table.h"
+#include "weir/hca/flow/flow_table.h"
 
 #include <utility>
 

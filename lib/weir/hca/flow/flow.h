@@ -1,7 +1,7 @@
 // Flows: what ibv_create_flow and ibv_attach_mcast ask for, as rules.
 
-#ifndef WEIR_HCA_FLOW_H_
-#define WEIR_HCA_FLOW_H_
+#ifndef WEIR_HCA_FLOW_FLOW_H_
+#define WEIR_HCA_FLOW_FLOW_H_
 
 #include <infiniband/verbs.h>
 
@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "weir/hca/flow_counters.h"
-#include "weir/hca/flow_rule.h"
-#include "weir/hca/flow_spec.h"
+#include "weir/hca/flow/flow_counters.h"
+#include "weir/hca/flow/flow_rule.h"
+#include "weir/hca/flow/flow_spec.h"
+#include "weir/hca/flow/steering.h"
 #include "weir/hca/public_object.h"
-#include "weir/hca/steering.h"
 
 namespace weir::hca {
 
@@ -51,4 +51,4 @@ std::optional<std::array<uint8_t, 6>> MulticastMac(const union ibv_gid& gid,
 
 }  // namespace weir::hca
 
-#endif  // WEIR_HCA_FLOW_H_
+#endif  // WEIR_HCA_FLOW_FLOW_H_

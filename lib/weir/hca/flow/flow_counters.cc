@@ -1,4 +1,4 @@
-#include "weir/hca/flow_counters.h"
+#include "weir/hca/flow/flow_counters.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,8 +1,8 @@
 // Which queue pairs of a port are attached to which multicast MACs: the account
 // behind ibv_attach_mcast.
 
-#ifndef WEIR_HCA_MULTICAST_GROUPS_H_
-#define WEIR_HCA_MULTICAST_GROUPS_H_
+#ifndef WEIR_HCA_FLOW_MULTICAST_GROUPS_H_
+#define WEIR_HCA_FLOW_MULTICAST_GROUPS_H_
 
 #include <array>
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <map>
 #include <tuple>
 
-#include "weir/hca/steering.h"
+#include "weir/hca/flow/steering.h"
 
 namespace weir::hca {
 
@@ -47,4 +47,4 @@ class MulticastGroups {
 
 }  // namespace weir::hca
 
-#endif  // WEIR_HCA_MULTICAST_GROUPS_H_
+#endif  // WEIR_HCA_FLOW_MULTICAST_GROUPS_H_

@@ -1,7 +1,7 @@
 // Counters objects of the verbs API: what passes the flow rules that name them.
 
-#ifndef WEIR_HCA_FLOW_COUNTERS_H_
-#define WEIR_HCA_FLOW_COUNTERS_H_
+#ifndef WEIR_HCA_FLOW_FLOW_COUNTERS_H_
+#define WEIR_HCA_FLOW_FLOW_COUNTERS_H_
 
 #include <infiniband/verbs.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "weir/base/spin_lock.h"
-#include "weir/hca/flow_rule.h"
+#include "weir/hca/flow/flow_rule.h"
 #include "weir/hca/public_object.h"
 
 namespace weir::hca {
@@ -57,4 +57,4 @@ class FlowCounters : public PublicObject<ibv_counters> {
 
 }  // namespace weir::hca
 
-#endif  // WEIR_HCA_FLOW_COUNTERS_H_
+#endif  // WEIR_HCA_FLOW_FLOW_COUNTERS_H_

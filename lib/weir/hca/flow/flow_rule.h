@@ -1,14 +1,14 @@
 // A flow rule as steering and media know it: what kind it is, when it is asked
 // and which frames fulfil it; and what happens to those frames.
 
-#ifndef WEIR_HCA_FLOW_RULE_H_
-#define WEIR_HCA_FLOW_RULE_H_
+#ifndef WEIR_HCA_FLOW_FLOW_RULE_H_
+#define WEIR_HCA_FLOW_FLOW_RULE_H_
 
 #include <cstdint>
 #include <optional>
 
 #include "weir/base/counter.h"
-#include "weir/hca/flow_match.h"
+#include "weir/hca/flow/flow_match.h"
 
 namespace weir::hca {
 
@@ -49,4 +49,4 @@ struct FlowAction {
 
 }  // namespace weir::hca
 
-#endif  // WEIR_HCA_FLOW_RULE_H_
+#endif  // WEIR_HCA_FLOW_FLOW_RULE_H_

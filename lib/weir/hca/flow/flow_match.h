@@ -1,14 +1,14 @@
 // A condition on frames: what a flow rule says about their header fields.
 
-#ifndef WEIR_HCA_FLOW_MATCH_H_
-#define WEIR_HCA_FLOW_MATCH_H_
+#ifndef WEIR_HCA_FLOW_FLOW_MATCH_H_
+#define WEIR_HCA_FLOW_FLOW_MATCH_H_
 
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 
-#include "weir/hca/flow_fields.h"
+#include "weir/hca/flow/flow_fields.h"
 
 namespace weir::hca {
 
@@ -53,4 +53,4 @@ struct FlowMatch {
 
 }  // namespace weir::hca
 
-#endif  // WEIR_HCA_FLOW_MATCH_H_
+#endif  // WEIR_HCA_FLOW_FLOW_MATCH_H_
