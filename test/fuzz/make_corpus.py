@@ -124,6 +124,9 @@ _FLOW_SPEC = {
     'contradiction': [_step(0, _attr([_eth(ether_type=0x0806),
                                       _ipv4(_A4, _B4)])), _FRAME4],
     'inner': [_step(0, _attr([struct.pack('=IH', 0x120, 40) + bytes(34)]))],
+    'dont_trap_default': [
+        _step(0, _attr([struct.pack('=IH', 0x120, 40) + bytes(34)],
+                       kind=2, flags=2))],
     'tunnel': [_step(0, _attr([struct.pack('=IH', 0x50, 16) + bytes(10)]))],
     'short_frame': [_step(0, _attr([_eth()])), _step(2, b'\1')],
     'egress': [_step(0, _attr([_eth()], flags=4))],

@@ -26,11 +26,10 @@ std::optional<FlowKind> KindOf(uint32_t type) {
   }
 }
 
-// Whether kind, flags and actions go together.
+// Whether kind and actions go together.
 bool IsConsistent(const FlowRule& rule, const CompiledFlow& compiled) {
   const bool is_normal = rule.kind == FlowKind::kNormal;
   const bool is_sniffer = rule.kind == FlowKind::kSniffer;
-  if (!rule.traps && !is_normal) return false;
   if (compiled.drops && (!rule.traps || is_sniffer)) return false;
   if (is_normal) return true;
   return compiled.match.takes_all() &&
@@ -52,6 +51,9 @@ int ReadFlowAttr(const ibv_flow_attr& attr, FlowRequest& request) {
   rule.kind = *kind;
   rule.priority = attr.priority;
   rule.traps = (attr.flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP) == 0;
+  // Before the specs: a header that contradicts itself is wrong whatever
+  // follows it.
+  if (!rule.traps && rule.kind != FlowKind::kNormal) return EINVAL;
   if (const int error = CompileFlow(attr, request.compiled); error != 0) {
     return error;
   }
