@@ -16,6 +16,16 @@ IPV6 = ['--raw_ipv6', '--source_ip=2001:db8::2', '--dest_ip=2001:db8::1']
 PORTS = ['--source_port=4001', '--dest_port=4002']
 
 
+def _environment(device):
+    """Where a program sees `device`.
+
+    Its SIGALRM handler reads /proc/cpuinfo, which TSan would report of it.
+    """
+    result = preload.environment(f'soft0={device}')
+    tsan = result.get('TSAN_OPTIONS', '') + ':report_signal_unsafe=0'
+    return dict(result, TSAN_OPTIONS=tsan.strip(':'))
+
+
 class Side:
     """A program that runs on a device of a namespace, None for the test's."""
 
@@ -26,9 +36,8 @@ class Side:
         if namespace:
             command = namespace.command(*command)
         self._process = subprocess.Popen(
-            command, env=preload.environment(f'soft0={device}'),
-            stdin=subprocess.DEVNULL, stdout=self._output,
-            stderr=subprocess.STDOUT)
+            command, env=_environment(device), stdin=subprocess.DEVNULL,
+            stdout=self._output, stderr=subprocess.STDOUT)
 
     def said(self):
         """What it has printed so far."""
