@@ -1,5 +1,6 @@
 #include "test/hca/backend/xdp_rig.h"
 
+#include <net/if.h>
 #include <unistd.h>
 
 #include <array>
@@ -127,8 +128,12 @@ void XdpRig::OpenDevice(const std::string& netdev) {
   auto backend = OpenXdp(ParseDeviceKey("xdp:" + netdev).value());
   ASSERT_TRUE(backend.ok()) << backend.status();
   backend_ = *std::move(backend);
-  if (peer_ != nullptr) return;
+  if (peer_ == nullptr) OpenPeer();
+}
+
+void XdpRig::OpenPeer() {
   host_->Run([this] {
+    peer_.reset();
     auto peer = OpenPacket(ParseDeviceKey("packet:in").value());
     ASSERT_TRUE(peer.ok()) << peer.status();
     peer_ = *std::move(peer);
@@ -170,5 +175,7 @@ std::vector<FrameBytes> XdpRig::TakeAtHost(size_t count) {
 bool XdpRig::HasProgram() {
   return OutputOf("ip link show dev out").find("prog/xdp") != std::string::npos;
 }
+
+int XdpRig::NetdevIndex() { return static_cast<int>(if_nametoindex("out")); }
 
 }  // namespace weir::hca

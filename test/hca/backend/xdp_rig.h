@@ -51,6 +51,8 @@ class XdpRig : public testing::Test {
   void Open(const std::string& options = "");
   void OpenDevice(const std::string& netdev);
   absl::Status TryOpen();
+  // Opens the port of the host's netdev, again if it is open.
+  void OpenPeer();
 
   // Gives both ends `queues` queues.
   void MakeQueues(int queues);
@@ -70,6 +72,8 @@ class XdpRig : public testing::Test {
     return CounterValue(*backend_, name);
   }
   static bool HasProgram();
+  // The index of the netdev here.
+  static int NetdevIndex();
 
   static std::string why_not_;
   std::unique_ptr<KernelHost> host_;

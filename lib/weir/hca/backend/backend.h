@@ -136,7 +136,8 @@ class Backend {
   virtual bool ArmReceive() noexcept { return false; }
   virtual void ClearWake() noexcept {}
 
-  // The backend's own counts: a fixed list for its lifetime. Any thread.
+  // The backend's own counts as of now: a fixed list for its lifetime.
+  // Serialised with Receive.
   virtual std::span<const BackendCounter> counters() const noexcept {
     return {};
   }

@@ -68,6 +68,7 @@ class XdpBackend final : public Backend {
   bool ArmReceive() noexcept override;
   void ClearWake() noexcept override;
   std::span<const BackendCounter> counters() const noexcept override {
+    rx_.CountDrops(counters_);
     return counters_.all();
   }
   std::string TakeWarning() override;
@@ -79,7 +80,7 @@ class XdpBackend final : public Backend {
   // What the last Receive showed came from the sniffer.
   bool shows_sniffed_ = false;
   alignas(kCacheLine) XdpTx tx_;
-  alignas(kCacheLine) XdpCounters counters_;
+  alignas(kCacheLine) mutable XdpCounters counters_;
   // Set-up only below.
   alignas(kCacheLine) BackendInfo info_;
   size_t sniffer_rules_ = 0;
@@ -149,7 +150,7 @@ void XdpBackend::RemoveFlow(const FlowRule& rule) noexcept {
 }
 
 bool XdpBackend::ArmReceive() noexcept {
-  return rx_.HasFrames() || (sniffer_.has_value() && sniffer_->HasFrames());
+  return rx_.ArmReceive() || (sniffer_.has_value() && sniffer_->HasFrames());
 }
 
 // Readability goes away with the frames.

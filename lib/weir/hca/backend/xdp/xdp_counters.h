@@ -18,6 +18,9 @@ enum class XdpCount : size_t {
   kRxRingFull,
   // Dropped by the kernel: no chunk was free, or the frame did not fit one.
   kRxNoChunk,
+  // Dropped here: it took several chunks, and more bytes than the MTU allowed
+  // when the port was opened.
+  kRxTooLong,
   // Checksums that the sending kernel had left unfinished; not a drop.
   kRxFinishedChecksum,
   // Frames for sniffers that the packet socket dropped.
@@ -38,11 +41,16 @@ class XdpCounters {
   void Add(XdpCount count, uint64_t n) noexcept {
     counters_[static_cast<size_t>(count)].value.Add(n);
   }
+  // For what others count.
+  void Set(XdpCount count, uint64_t value) noexcept {
+    counters_[static_cast<size_t>(count)].value.Set(value);
+  }
   std::span<const BackendCounter> all() const noexcept { return counters_; }
 
  private:
-  std::array<BackendCounter, 10> counters_ = {{{"rx_ring_full", {}},
+  std::array<BackendCounter, 11> counters_ = {{{"rx_ring_full", {}},
                                                {"rx_no_chunk", {}},
+                                               {"rx_too_long", {}},
                                                {"rx_finished_checksum", {}},
                                                {"sniff_dropped", {}},
                                                {"xdp_zero_copy", {}},

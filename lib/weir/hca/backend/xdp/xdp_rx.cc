@@ -11,8 +11,15 @@ namespace {
 // As many as a window takes from one queue before it looks at the next.
 constexpr uint32_t kBurst = 64;
 
-// How often the kernel is asked for its drops. A power of two.
-constexpr uint32_t kPollsPerCheck = uint32_t{1} << 14;
+// How many of `waiting` entries the frame takes that begins at entry `first`; 0
+// if its end is not among them.
+uint32_t CountPieces(const XdpConsumer<xdp_desc>& rx, uint32_t first,
+                     uint32_t waiting) noexcept {
+  for (uint32_t last = first; last < waiting; ++last) {
+    if ((rx.Peek(last).options & kXdpContinues) == 0) return last - first + 1;
+  }
+  return 0;
+}
 
 }  // namespace
 
@@ -44,7 +51,8 @@ void XdpRx::Consume(size_t count) noexcept {
   window_.Pop(count);
 }
 
-bool XdpRx::HasFrames() noexcept {
+bool XdpRx::ArmReceive() noexcept {
+  for (uint32_t i = 0; i < sockets_.size(); ++i) Wake(i);
   return !window_.empty() ||
          std::ranges::any_of(sockets_, [](XdpSocket& socket) {
            return socket.rx().Waiting() > 0;
@@ -57,7 +65,6 @@ void XdpRx::Fill(XdpCounters& counters) noexcept {
     TakeFrom(next_socket_, counters);
     if (++next_socket_ == sockets_.size()) next_socket_ = 0;
   }
-  if (++polls_ % kPollsPerCheck == 0) CountDrops(counters);
 }
 
 void XdpRx::TakeFrom(uint32_t socket, XdpCounters& counters) noexcept {
@@ -72,51 +79,53 @@ void XdpRx::TakeFrom(uint32_t socket, XdpCounters& counters) noexcept {
   while (used < waiting && !window_.full()) {
     const xdp_desc& piece = rx.Peek(used);
     if ((piece.options & kXdpContinues) != 0) {
-      const uint32_t pieces = Assemble(socket, used, waiting);
+      const uint32_t pieces = CountPieces(rx, used, waiting);
       if (pieces == 0) break;
+      Assemble(socket, used, pieces, counters);
       used += pieces;
       continue;
     }
-    std::byte* data = from.At(piece.addr);
-    if (options_.finish_checksums && FinishPartialChecksum({data, piece.len})) {
-      counters.Add(XdpCount::kRxFinishedChecksum, 1);
-    }
-    chunks_[window_.next_index()] = {.socket = socket,
-                                     .address = from.ChunkOf(piece.addr)};
-    window_.Push({.data = data, .length_bytes = piece.len});
+    Push({from.At(piece.addr), piece.len},
+         {.socket = socket, .address = from.ChunkOf(piece.addr)}, counters);
     ++used;
   }
   rx.Release(used);
 }
 
-// Copies the frame that begins at entry `first` to one place and gives its
-// chunks back. How many there were, 0 if its end is not there yet.
-uint32_t XdpRx::Assemble(uint32_t socket, uint32_t first,
-                         uint32_t waiting) noexcept {
-  XdpSocket& from = sockets_[socket];
-  uint32_t last = first;
-  while (last < waiting &&
-         (from.rx().Peek(last).options & kXdpContinues) != 0) {
-    ++last;
+void XdpRx::Push(std::span<std::byte> frame, const Chunk& chunk,
+                 XdpCounters& counters) noexcept {
+  if (options_.finish_checksums && FinishPartialChecksum(frame)) {
+    counters.Add(XdpCount::kRxFinishedChecksum, 1);
   }
-  if (last == waiting) return 0;
+  chunks_[window_.next_index()] = chunk;
+  window_.Push({.data = frame.data(),
+                .length_bytes = static_cast<uint32_t>(frame.size())});
+}
+
+// Copies the frame of `pieces` entries from `first` on to one place and gives
+// its chunks back. One that is longer than the place is dropped.
+void XdpRx::Assemble(uint32_t socket, uint32_t first, uint32_t pieces,
+                     XdpCounters& counters) noexcept {
+  XdpSocket& from = sockets_[socket];
   const size_t place = window_.next_index();
   const std::span<std::byte> room =
       std::span(assembled_)
           .subspan(place * options_.jumbo_bytes, options_.jumbo_bytes);
   size_t length = 0;
-  for (uint32_t i = first; i <= last; ++i) {
+  for (uint32_t i = first; i < first + pieces; ++i) {
     const xdp_desc& piece = from.rx().Peek(i);
-    const size_t fitting = std::min<size_t>(piece.len, room.size() - length);
-    std::memcpy(room.data() + length, from.At(piece.addr), fitting);
-    length += fitting;
+    if (length + piece.len <= room.size()) {
+      std::memcpy(room.data() + length, from.At(piece.addr), piece.len);
+    }
+    length += piece.len;
     from.fill().Push(from.ChunkOf(piece.addr));
   }
   from.fill().Submit();
-  chunks_[place] = {.socket = socket, .address = kNoChunk};
-  window_.Push(
-      {.data = room.data(), .length_bytes = static_cast<uint32_t>(length)});
-  return last - first + 1;
+  if (length > room.size()) {
+    counters.Add(XdpCount::kRxTooLong, 1);
+    return;
+  }
+  Push(room.first(length), {.socket = socket, .address = kNoChunk}, counters);
 }
 
 void XdpRx::Wake(uint32_t socket) noexcept {
@@ -125,7 +134,7 @@ void XdpRx::Wake(uint32_t socket) noexcept {
   }
 }
 
-void XdpRx::CountDrops(XdpCounters& counters) noexcept {
+void XdpRx::CountDrops(XdpCounters& counters) const noexcept {
   uint64_t ring_full = 0;
   uint64_t no_chunk = 0;
   for (const XdpSocket& socket : sockets_) {
@@ -133,10 +142,8 @@ void XdpRx::CountDrops(XdpCounters& counters) noexcept {
     ring_full += statistics.rx_ring_full;
     no_chunk += statistics.rx_dropped;
   }
-  counters.Add(XdpCount::kRxRingFull, ring_full - seen_ring_full_);
-  counters.Add(XdpCount::kRxNoChunk, no_chunk - seen_no_chunk_);
-  seen_ring_full_ = ring_full;
-  seen_no_chunk_ = no_chunk;
+  counters.Set(XdpCount::kRxRingFull, ring_full);
+  counters.Set(XdpCount::kRxNoChunk, no_chunk);
 }
 
 }  // namespace weir::hca

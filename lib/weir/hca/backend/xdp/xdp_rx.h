@@ -36,8 +36,11 @@ class XdpRx {
   std::span<const RxFrame> Receive(size_t max, XdpCounters& counters) noexcept;
   void Consume(size_t count) noexcept;
 
-  // True if Receive would show a frame. Owner lcore only.
-  bool HasFrames() noexcept;
+  // As that of Backend. Owner lcore only.
+  bool ArmReceive() noexcept;
+
+  // Asks the kernel for its drops. Serialised with itself.
+  void CountDrops(XdpCounters& counters) const noexcept;
 
  private:
   // Marks a frame that is not in a chunk any more.
@@ -49,21 +52,20 @@ class XdpRx {
 
   void Fill(XdpCounters& counters) noexcept;
   void TakeFrom(uint32_t socket, XdpCounters& counters) noexcept;
-  uint32_t Assemble(uint32_t socket, uint32_t first, uint32_t waiting) noexcept;
+  void Push(std::span<std::byte> frame, const Chunk& chunk,
+            XdpCounters& counters) noexcept;
+  void Assemble(uint32_t socket, uint32_t first, uint32_t pieces,
+                XdpCounters& counters) noexcept;
   void Wake(uint32_t socket) noexcept;
-  void CountDrops(XdpCounters& counters) noexcept;
 
   RxWindow window_;
   // Beside each frame of the window: where it lies.
   std::array<Chunk, RxWindow::kCapacity> chunks_;
   std::span<XdpSocket> sockets_;
   uint32_t next_socket_ = 0;
-  uint32_t polls_ = 0;
   XdpRxOptions options_;
   // Room for a window of jumbo frames.
   std::vector<std::byte> assembled_;
-  uint64_t seen_ring_full_ = 0;
-  uint64_t seen_no_chunk_ = 0;
 };
 
 }  // namespace weir::hca
