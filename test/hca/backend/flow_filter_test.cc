@@ -16,6 +16,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -88,6 +89,18 @@ class FlowFilterTest : public testing::Test {
     return options.retval == XDP_REDIRECT;
   }
 
+  // The descriptor of this process for a map of the program, -1 if none is.
+  static int MapNamed(std::string_view name) {
+    for (int fd = 0; fd < 1024; ++fd) {
+      bpf_map_info info{};
+      uint32_t size = sizeof info;
+      if (bpf_obj_get_info_by_fd(fd, &info, &size) != 0) continue;
+      // Those of programs and other objects are not as long.
+      if (size == sizeof info && info.name == name) return fd;
+    }
+    return -1;
+  }
+
   std::optional<FlowFilter> filter_;
   UniqueFd socket_;
   int repeat_ = 1;
@@ -104,6 +117,18 @@ TEST_F(FlowFilterTest, TakesEverythingByAnEmptyRule) {
   EXPECT_TRUE(Takes(UdpFrame(1)));
   filter_->Remove(FlowMatch{});
   EXPECT_FALSE(Takes(UdpFrame(1)));
+}
+
+TEST_F(FlowFilterTest, ForgetsARuleForEverythingThatItCouldNotStore) {
+  const int table = MapNamed("table");
+  ASSERT_GE(table, 0);
+  const UniqueFd kept(dup(table));
+  close(table);
+  EXPECT_EQ(filter_->Add(FlowMatch{}), EBADF);
+  ASSERT_EQ(dup2(kept.get(), table), table);
+  ASSERT_EQ(filter_->Add(UdpTo(5)), 0);
+  EXPECT_TRUE(Takes(UdpFrame(5)));
+  EXPECT_FALSE(Takes(UdpFrame(6)));
 }
 
 TEST_F(FlowFilterTest, TakesWhatAnyOfItsRulesSays) {

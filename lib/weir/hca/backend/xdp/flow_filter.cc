@@ -89,7 +89,9 @@ int FlowFilter::Add(const FlowMatch& match) noexcept {
   if (!IsZero(beyond)) return EOPNOTSUPP;
   if (match.takes_all()) {
     ++table_.takes_all;
-    return StoreTable();
+    const int error = StoreTable();
+    if (error != 0) --table_.takes_all;
+    return error;
   }
   Words mask{};
   Words value{};
