@@ -337,7 +337,8 @@ NaiveSteering::Verdict NaiveSteering::Find(std::span<const uint8_t> bytes,
   bool taken = sniffed;
   for (const Group* group : walk) {
     const bool is_sniffer = group->rule.type == kSniffer;
-    if (taken && !is_sniffer) continue;
+    const bool goes_on = is_sniffer || (sniffed && !group->rule.traps);
+    if (taken && !goes_on) continue;
     if (!is_sniffer && group->rule.traps) taken = true;
     std::set<int> receivers;
     for (const auto& [id, receiver] : group->users) {

@@ -66,7 +66,7 @@ class NaiveSteering {
     std::set<int> ids;
     bool dropped = false;
   };
-  // `sniffed`: for sniffers only.
+  // `sniffed`: for rules that do not trap, and sniffers.
   Verdict Find(std::span<const uint8_t> frame, bool sniffed = false) const;
 
  private:

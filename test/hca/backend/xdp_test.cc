@@ -212,6 +212,24 @@ TEST_F(XdpTest, SniffsWithoutTakingAnythingFromTheKernel) {
   EXPECT_THAT(backend_->Receive(64), IsEmpty());
 }
 
+TEST_F(XdpTest, LeavesTheKernelWhatRulesThatDoNotTrapWantACopyOf) {
+  Open();
+  FlowRule rule = kEverything;
+  rule.traps = false;
+  ASSERT_EQ(backend_->AddFlow(rule), 0);
+  MakeAddresses();
+  host_->Run([] { Shell(kPing); });
+  const std::span<const RxFrame> copies = backend_->Receive(64);
+  // Two echo requests at least; ARP comes besides.
+  EXPECT_GE(copies.size(), 2u);
+  for (const RxFrame& frame : copies) {
+    EXPECT_EQ(frame.flags & kFrameSniffed, uint32_t{kFrameSniffed});
+  }
+  backend_->Consume(copies.size());
+  backend_->RemoveFlow(rule);
+  EXPECT_THAT(backend_->Receive(64), IsEmpty());
+}
+
 TEST_F(XdpTest, UsesTheKernelsOwnXdpWhereTheDriverHasNone) {
   Shell("ip link add link out name above type macvlan mode passthru");
   Shell("ip link set above addrgenmode none up");

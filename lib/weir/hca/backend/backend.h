@@ -28,7 +28,7 @@ enum FrameFlag : uint32_t {
   // TCP or UDP in a whole IPv4 packet, and the checksums of both are known to
   // be right. The value is that of IBV_WC_IP_CSUM_OK.
   kFrameChecksumGood = 1u << 2,
-  // A copy of a frame that stays with the kernel: for sniffers only.
+  // A copy of a frame that stays with the kernel: for rules that only copy.
   kFrameSniffed = 1u << 3,
 };
 

@@ -78,7 +78,7 @@ void Steering::Add(const FlowRule& rule, const FlowAction& action,
          .position = of_qp.size()};
   of_qp.push_back(&use);
   ++use_count_;
-  had_sniffer_ = had_sniffer_ || rule.kind == FlowKind::kSniffer;
+  had_copies_ = had_copies_ || IsCopying(rule);
   FindSoleTarget();
 }
 
@@ -91,7 +91,7 @@ void Steering::AddDestination(FlowEntry& entry, QueuePair* qp) {
     entry.destinations.push_back({.qp = qp, .uses = 1});
   }
   most_destinations_ = std::max(most_destinations_, entry.destinations.size());
-  if (entry.rule.kind == FlowKind::kSniffer || !entry.rule.traps) {
+  if (IsCopying(entry.rule)) {
     ++passing_uses_;
   }
 }
@@ -128,7 +128,7 @@ std::vector<FlowRule> Steering::RemoveAll(const QueuePair* qp) {
 std::optional<FlowRule> Steering::Detach(FlowUse& use) {
   FlowEntry& entry = *std::exchange(use.entry, nullptr);
   --use_count_;
-  if (entry.rule.kind == FlowKind::kSniffer || !entry.rule.traps) {
+  if (IsCopying(entry.rule)) {
     --passing_uses_;
   }
   const auto at =
@@ -154,13 +154,13 @@ std::optional<FlowRule> Steering::Detach(FlowUse& use) {
 // takes everything and is older than what else has its priority.
 void Steering::FindSoleTarget() {
   sole_target_ = nullptr;
-  if (had_sniffer_ || levels_.empty()) return;
+  if (had_copies_ || levels_.empty()) return;
   const Level& first = levels_.front();
   const auto table = tables_.find({first.place, FlowWords{}});
   if (table == tables_.end()) return;
   const FlowEntry* taker = table->second->Find({});
   const bool is_first = first.tables.front()->oldest() >= taker->sequence;
-  if (is_first && taker->rule.traps && taker->tag == 0) {
+  if (is_first && taker->tag == 0) {
     sole_target_ = taker->sole;
   }
 }
@@ -171,18 +171,17 @@ void Steering::Find(std::span<const std::byte> frame, bool sniffed,
   verdict.counted.clear();
   verdict.dropped = false;
   const auto fields = std::bit_cast<FlowWords>(ReadFlowFields(frame));
-  if (!sniffed) {
-    for (const Level& level : levels_) {
-      if (std::get<bool>(level.place)) {
-        const FlowEntry* entry = Oldest(level, fields);
-        if (entry == nullptr) continue;
-        Append(*entry, verdict);
-        break;
-      }
-      for (const FlowTable* table : level.tables) {
-        const FlowEntry* entry = table->Find(fields);
-        if (entry != nullptr) Append(*entry, verdict);
-      }
+  for (const Level& level : levels_) {
+    if (std::get<bool>(level.place)) {
+      if (sniffed) continue;
+      const FlowEntry* entry = Oldest(level, fields);
+      if (entry == nullptr) continue;
+      Append(*entry, verdict);
+      break;
+    }
+    for (const FlowTable* table : level.tables) {
+      const FlowEntry* entry = table->Find(fields);
+      if (entry != nullptr) Append(*entry, verdict);
     }
   }
   for (const Level& level : sniffers_) {

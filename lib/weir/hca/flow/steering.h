@@ -76,7 +76,8 @@ class Steering {
   bool LeadsTo(const QueuePair* qp) const { return uses_.contains(qp); }
 
   // Replaces `verdict` by that on `frame`: no targets if no rule matches.
-  // `sniffed`: the frame is a copy, for sniffers only.
+  // `sniffed`: the frame is a copy of one that no rule takes, for those that
+  // only copy.
   void Find(std::span<const std::byte> frame, bool sniffed,
             FlowVerdict& verdict) const noexcept;
 
@@ -87,7 +88,8 @@ class Steering {
   void Reserve(FlowVerdict& verdict) const;
 
   // The queue pair that every frame goes to without a look at it, else null.
-  // Always null once there was a sniffer: copies for it may be on their way.
+  // Always null once there was a rule that only copies: sniffed frames for it
+  // may be on their way.
   QueuePair* sole_target() const noexcept { return sole_target_; }
 
  private:
@@ -99,6 +101,10 @@ class Steering {
     std::vector<const FlowTable*> tables;
   };
 
+  // Whether the frames of `rule` go on.
+  static bool IsCopying(const FlowRule& rule) {
+    return rule.kind == FlowKind::kSniffer || !rule.traps;
+  }
   static Place PlaceOf(const FlowRule& rule) {
     return {rule.kind, rule.priority, rule.traps};
   }
@@ -122,7 +128,7 @@ class Steering {
   std::vector<Level> sniffers_;
   // Set-up only below.
   QueuePair* sole_target_ = nullptr;
-  bool had_sniffer_ = false;
+  bool had_copies_ = false;
   uint64_t seed_;
   uint64_t next_sequence_ = 0;
   size_t use_count_ = 0;

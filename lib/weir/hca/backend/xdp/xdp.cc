@@ -83,7 +83,7 @@ class XdpBackend final : public Backend {
   alignas(kCacheLine) mutable XdpCounters counters_;
   // Set-up only below.
   alignas(kCacheLine) BackendInfo info_;
-  size_t sniffer_rules_ = 0;
+  size_t copying_rules_ = 0;
   bool gone_told_ = false;
 };
 
@@ -127,24 +127,30 @@ void XdpBackend::Consume(size_t count) noexcept {
   if (sniffer_.has_value() && count > 0) shows_sniffed_ = !shows_sniffed_;
 }
 
+// A frame that goes to a socket does not go to the kernel: what rules that let
+// frames go on are to see of the kernel's, the sniffer shows.
+bool IsCopying(const FlowRule& rule) noexcept {
+  return rule.kind == FlowKind::kSniffer || !rule.traps;
+}
+
 int XdpBackend::AddFlow(const FlowRule& rule) noexcept {
-  if (rule.kind != FlowKind::kSniffer) return parts_.filter.Add(rule.match);
+  if (!IsCopying(rule)) return parts_.filter.Add(rule.match);
   if (!sniffer_.has_value()) {
     absl::StatusOr<XdpSniffer> sniffer =
         XdpSniffer::Open(parts_.netdev, parts_.wake.get());
     if (!sniffer.ok()) return ENOMEM;
     sniffer_.emplace(*std::move(sniffer));
   }
-  ++sniffer_rules_;
+  ++copying_rules_;
   return 0;
 }
 
 void XdpBackend::RemoveFlow(const FlowRule& rule) noexcept {
-  if (rule.kind != FlowKind::kSniffer) {
+  if (!IsCopying(rule)) {
     parts_.filter.Remove(rule.match);
     return;
   }
-  if (sniffer_rules_ == 0 || --sniffer_rules_ > 0) return;
+  if (copying_rules_ == 0 || --copying_rules_ > 0) return;
   sniffer_.reset();
   shows_sniffed_ = false;
 }
