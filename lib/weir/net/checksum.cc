@@ -1,37 +1,11 @@
 #include "weir/net/checksum.h"
 
 #include <bit>
-#include <cstring>
+
+#include "weir/net/word_sum.h"
 
 namespace weir::net {
 namespace {
-
-template <typename Word>
-Word LoadWord(const std::byte* at) noexcept {
-  Word word;
-  std::memcpy(&word, at, sizeof word);
-  return word;
-}
-
-// The sum of the words of 32 bits in `bytes`, the last one filled with zeros.
-// The end goes by fixed sizes: most headers are too short for a call of memcpy.
-uint64_t SumWords(std::span<const std::byte> bytes) noexcept {
-  uint64_t sum = 0;
-  size_t i = 0;
-  for (; i + sizeof(uint32_t) <= bytes.size(); i += sizeof(uint32_t)) {
-    sum += LoadWord<uint32_t>(bytes.data() + i);
-  }
-  if ((bytes.size() & 2) != 0) {
-    sum += LoadWord<uint16_t>(bytes.data() + i);
-    i += sizeof(uint16_t);
-  }
-  if ((bytes.size() & 1) != 0) {
-    uint16_t last = 0;
-    std::memcpy(&last, bytes.data() + i, 1);
-    sum += last;
-  }
-  return sum;
-}
 
 // Carries added back in until 16 bits are left (RFC 1071 §4.1): of 64 bits
 // there are 33 left, then 18, 17 and 16.

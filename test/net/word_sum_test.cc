@@ -1,0 +1,85 @@
+#include "weir/net/word_sum.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "test/support/frame.h"
+
+namespace weir::net {
+namespace {
+
+using Sum = uint64_t (*)(std::span<const std::byte>) noexcept;
+
+// All ways that this CPU has.
+std::vector<std::pair<const char*, Sum>> Ways() {
+  std::vector<std::pair<const char*, Sum>> ways = {
+      {"chosen", SumWords}, {"portable", SumWordsPortably}};
+  if (HasAvx2()) ways.emplace_back("AVX2", SumWordsByAvx2);
+  return ways;
+}
+
+uint64_t SlowSum(std::span<const std::byte> bytes) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < bytes.size(); i += 2) {
+    uint16_t word = 0;
+    std::memcpy(&word, &bytes[i], i + 1 < bytes.size() ? 2 : 1);
+    sum += word;
+  }
+  return sum;
+}
+
+void ExpectRight(std::span<const std::byte> bytes) {
+  const uint64_t expected = SlowSum(bytes);
+  for (const auto& [name, sum] : Ways()) {
+    const uint64_t actual = sum(bytes);
+    ASSERT_EQ(actual % 0xffff, expected % 0xffff)
+        << name << " of " << bytes.size() << " bytes";
+    ASSERT_EQ(actual == 0, expected == 0) << name;
+  }
+}
+
+TEST(WordSumTest, IsRightAtEveryLengthAndAlignment) {
+  const Bytes memory = RandomBytes(800, 1);
+  for (size_t start = 0; start < 33; ++start) {
+    for (size_t length = 0; length < 700; ++length) {
+      ExpectRight(std::span(memory).subspan(start, length));
+    }
+  }
+}
+
+// The largest and the smallest that lanes take, for longer than they can.
+TEST(WordSumTest, IsRightForMegabytesOfOneValue) {
+  for (const int value : {0xff, 0x7f, 0x80, 0}) {
+    const Bytes bytes((size_t{5} << 20) + 77, std::byte(value));
+    ExpectRight(bytes);
+  }
+}
+
+TEST(WordSumTest, IsRightForMegabytesOfAnyValues) {
+  ExpectRight(RandomBytes((size_t{4} << 20) + 1, 2));
+}
+
+TEST(WordSumTest, OfZerosAloneIsZero) {
+  Bytes bytes(300);
+  ExpectRight(bytes);
+  // 0x0001 and 0xfffe are 0 modulo 0xffff, and not 0.
+  bytes[0] = std::byte{1};
+  bytes[256] = std::byte{0xfe};
+  bytes[257] = std::byte{0xff};
+  ExpectRight(bytes);
+}
+
+TEST(WordSumTest, ReadsNothingBehindTheEnd) {
+  for (size_t length = 0; length < 300; ++length) {
+    const std::vector<std::byte> exact(length, std::byte{0x5a});
+    ExpectRight(exact);
+  }
+}
+
+}  // namespace
+}  // namespace weir::net
