@@ -1,20 +1,13 @@
 #include "weir/hca/memory_region.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
 #include "weir/hca/limits.h"
+#include "weir/hca/process_maps.h"
 
 namespace weir::hca {
 namespace {
@@ -26,37 +19,6 @@ constexpr unsigned kKnownAccess = IBV_ACCESS_LOCAL_WRITE | kRemoteWrites |
                                   IBV_ACCESS_HUGETLB;
 constexpr unsigned kOptionalAccess = IBV_ACCESS_OPTIONAL_RANGE;
 
-bool IsMapped(std::byte* address, size_t bytes) {
-  const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const size_t lead = std::bit_cast<uintptr_t>(address) & (page - 1);
-  // MS_ASYNC does nothing since Linux 2.6.19 but tell whether all is mapped.
-  return msync(address - lead, bytes + lead, MS_ASYNC) == 0;
-}
-
-// proc(5): "first-last rwxp ...", in the order of addresses. Whether all of the
-// range may be read or, if the device is to write there, written; true where
-// there is no /proc to ask or it says nothing.
-bool IsPermitted(uintptr_t begin, size_t bytes, bool write) {
-  std::ifstream maps("/proc/thread-self/maps");
-  if (maps.peek() == std::ifstream::traits_type::eof()) return true;
-  const uintptr_t end = begin + bytes;
-  for (std::string line; begin < end && std::getline(maps, line);) {
-    const std::vector<absl::string_view> fields =
-        absl::StrSplit(line, absl::MaxSplits(absl::ByAnyChar("- "), 3));
-    uint64_t first = 0;
-    uint64_t last = 0;
-    if (fields.size() < 3 || !absl::SimpleHexAtoi(fields[0], &first) ||
-        !absl::SimpleHexAtoi(fields[1], &last)) {
-      return false;
-    }
-    if (last <= begin) continue;
-    const char wanted = write ? 'w' : 'r';
-    if (first > begin || !absl::StrContains(fields[2], wanted)) return false;
-    begin = last;
-  }
-  return begin >= end;
-}
-
 int CheckRegistration(const MrView& range, unsigned access) {
   const uintptr_t begin = std::bit_cast<uintptr_t>(range.address);
   if (range.length_bytes == 0 || begin + range.length_bytes < begin ||
@@ -67,11 +29,9 @@ int CheckRegistration(const MrView& range, unsigned access) {
   if ((access & kRemoteWrites) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) {
     return EINVAL;
   }
-  const bool write = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
-  return IsMapped(range.address, range.length_bytes) &&
-                 IsPermitted(begin, range.length_bytes, write)
-             ? 0
-             : EFAULT;
+  const auto use = (access & IBV_ACCESS_LOCAL_WRITE) != 0 ? MemoryUse::kWrites
+                                                          : MemoryUse::kReads;
+  return IsPermitted(range.address, range.length_bytes, use) ? 0 : EFAULT;
 }
 
 // The slot is above the tag, as in the keys of real devices; slot 0 starts at
@@ -108,10 +68,13 @@ MemoryRegion* MrTable::Register(ibv_pd* pd, const MrView& range,
 
   const std::lock_guard hold(lock_);
   if (free_slots_.empty() && slots_.size() < kMaxMr) {
-    free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
-    slots_.push_back(nullptr);
+    if (slots_.size() == slots_.capacity()) {
+      slots_.reserve(std::max<size_t>(16, 2 * slots_.size()));
+    }
     // Deregistering must not need memory.
     free_slots_.reserve(slots_.capacity());
+    free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
+    slots_.push_back(nullptr);
   }
   if (free_slots_.empty() ||
       !pinned_.Pin(std::bit_cast<uintptr_t>(range.address),
