@@ -66,7 +66,7 @@ void LookUp(benchmark::State& state) {
   }
   const std::vector<std::byte> frames = MakeFrames(uses.size());
   FlowVerdict verdict;
-  steering.Reserve(verdict);
+  steering.ReserveForOneMore(verdict);
   size_t next = 0;
   size_t found = 0;
   for (auto _ : state) {

@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 #include <poll.h>
 
+#include <cerrno>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "test/hca/backend/kernel_host.h"
 #include "test/hca/verbs_rig.h"
+#include "weir/hca_control/hca_control.h"
 
 namespace weir::hca {
 namespace {
@@ -111,6 +113,22 @@ TEST_F(LinkTest, BecomesAnEventAndAPortState) {
   EXPECT_EQ(NextEvent(rig_->context), IBV_EVENT_PORT_ACTIVE);
   EXPECT_EQ(PortState(rig_->context), IBV_PORT_ACTIVE);
   EXPECT_FALSE(IsReadable(rig_->context->async_fd, 0));
+}
+
+TEST_F(LinkTest, LeavesTheEventsOfARemovedDeviceQuiet) {
+  char text[256] = "";
+  ASSERT_EQ(weir_hca_inject(rig_->context, "remove", text, sizeof text), 0);
+  EXPECT_EQ(NextEvent(rig_->context), IBV_EVENT_DEVICE_FATAL);
+  EXPECT_EQ(NextEvent(rig_->context), IBV_EVENT_QP_FATAL);
+  AtHost("ip link set in down");
+  const int fd = rig_->context->async_fd;
+  ASSERT_EQ(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK), 0);
+  const int patience_ms = std::chrono::milliseconds(kPatience).count();
+  ASSERT_TRUE(IsReadable(fd, patience_ms));
+  ibv_async_event event{};
+  EXPECT_EQ(ibv_get_async_event(rig_->context, &event), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  EXPECT_FALSE(IsReadable(fd, 0));
 }
 
 TEST_F(LinkTest, TellsEveryContextOfTheDeviceOnce) {

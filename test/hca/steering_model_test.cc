@@ -174,8 +174,9 @@ class Pair {
   }
 
   void RemoveAll(int receiver) {
-    engine_.RemoveAll(Receiver(receiver));
-    EXPECT_FALSE(engine_.LeadsTo(Receiver(receiver)));
+    while (FlowUse* const use = engine_.LastUseOf(Receiver(receiver))) {
+      engine_.Remove(*use);
+    }
     std::erase_if(uses_, [&](const auto& each) {
       if (each.second->qp != Receiver(receiver)) return false;
       EXPECT_EQ(each.second->entry, nullptr);

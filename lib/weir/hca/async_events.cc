@@ -3,39 +3,31 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <mutex>
 
+#include "weir/hca/limits.h"
+
 namespace weir::hca {
-namespace {
-
-// The object that an event is about, null for events of the port or device.
-const void* ObjectOf(const ibv_async_event& event) {
-  switch (event.event_type) {
-    case IBV_EVENT_CQ_ERR:
-      return event.element.cq;
-    case IBV_EVENT_QP_FATAL:
-    case IBV_EVENT_QP_REQ_ERR:
-    case IBV_EVENT_QP_ACCESS_ERR:
-      return event.element.qp;
-    case IBV_EVENT_WQ_FATAL:
-      return event.element.wq;
-    default:
-      return nullptr;
-  }
-}
-
-}  // namespace
 
 AsyncEvents::AsyncEvents()
     : fd_(epoll_create1(EPOLL_CLOEXEC)),
-      event_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+      event_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      timer_fd_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)),
+      of_port_{AsyncSource(IBV_EVENT_PORT_ACTIVE),
+               AsyncSource(IBV_EVENT_PORT_ERR),
+               AsyncSource(IBV_EVENT_DEVICE_FATAL)} {
+  for (AsyncSource& source : of_port_) {
+    source.event.element.port_num = kPortNumber;
+  }
   epoll_event event{};
   event.events = EPOLLIN;
-  if (fd_ < 0 || event_fd_ < 0 ||
-      epoll_ctl(fd_, EPOLL_CTL_ADD, event_fd_, &event) != 0) {
+  if (fd_ < 0 || event_fd_ < 0 || timer_fd_ < 0 ||
+      epoll_ctl(fd_, EPOLL_CTL_ADD, event_fd_, &event) != 0 ||
+      epoll_ctl(fd_, EPOLL_CTL_ADD, timer_fd_, &event) != 0) {
     const int error = errno;
     if (fd_ >= 0) close(fd_);
     fd_ = -1;
@@ -44,24 +36,29 @@ AsyncEvents::AsyncEvents()
 }
 
 AsyncEvents::~AsyncEvents() {
-  for (const int descriptor : {fd_, event_fd_}) {
+  for (const int descriptor : {fd_, event_fd_, timer_fd_}) {
     if (descriptor >= 0) close(descriptor);
   }
 }
 
-void AsyncEvents::Raise(const ibv_async_event& event) noexcept {
+void AsyncEvents::Raise(AsyncSource& source) noexcept {
   const std::lock_guard hold(lock_);
-  events_.push_back(event);
+  queue_.Add(source);
   eventfd_write(event_fd_, 1);
 }
 
-bool AsyncEvents::Take(ibv_async_event& event) {
+void AsyncEvents::RaiseOfPort(ibv_event_type type) noexcept {
+  for (AsyncSource& source : of_port_) {
+    if (source.event.event_type == type) Raise(source);
+  }
+}
+
+bool AsyncEvents::Take(ibv_async_event& event) noexcept {
   const std::lock_guard hold(lock_);
-  if (events_.empty()) return false;
-  event = events_.front();
-  events_.pop_front();
+  const auto* const source = static_cast<AsyncSource*>(queue_.Take());
+  if (source == nullptr) return false;
+  event = source->event;
   ClearIfEmpty();
-  if (const void* object = ObjectOf(event)) ++taken_[object];
   return true;
 }
 
@@ -71,6 +68,11 @@ int AsyncEvents::Wait() noexcept {
   epoll_event event;
   const int count = epoll_wait(fd_, &event, 1, waits ? -1 : 0);
   if (count == 0) errno = EAGAIN;
+  uint64_t expirations = 0;
+  if (count > 0 && read(timer_fd_, &expirations, sizeof expirations) < 0) {
+    // It was something else.
+    errno = 0;
+  }
   return count > 0 ? 0 : -1;
 }
 
@@ -84,18 +86,23 @@ void AsyncEvents::UnwatchLink(int link_fd) noexcept {
   epoll_ctl(fd_, EPOLL_CTL_DEL, link_fd, nullptr);
 }
 
-uint32_t AsyncEvents::Drop(const void* object) {
+void AsyncEvents::WakeAt(uint64_t clock_ns) noexcept {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  itimerspec when{};
+  when.it_value.tv_sec = static_cast<time_t>(clock_ns / kSecond);
+  when.it_value.tv_nsec = static_cast<long>(clock_ns % kSecond);
+  timerfd_settime(timer_fd_, TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+uint32_t AsyncEvents::Drop(AsyncSource& source) noexcept {
   const std::lock_guard hold(lock_);
-  std::erase_if(events_, [object](const ibv_async_event& event) {
-    return ObjectOf(event) == object;
-  });
+  queue_.Drop(source);
   ClearIfEmpty();
-  const auto taken = taken_.extract(object);
-  return taken.empty() ? 0 : taken.mapped();
+  return source.taken;
 }
 
 void AsyncEvents::ClearIfEmpty() noexcept {
-  if (!events_.empty()) return;
+  if (!queue_.empty()) return;
   eventfd_t count = 0;
   eventfd_read(event_fd_, &count);
 }

@@ -17,18 +17,17 @@ namespace weir::hca {
 namespace {
 
 // What woke an epoll_wait.
-enum class Source : uint64_t { kQueued, kMedium, kTimer };
+enum class Waker : uint64_t { kQueued, kMedium, kTimer };
 
 // How soon to try again to send what the medium had no room for.
 constexpr long kBacklogNs = 1'000'000;
 
-void Watch(int epoll_fd, int fd, uint32_t events, Source source) {
+bool Watch(int epoll_fd, int fd, uint32_t events, Waker waker) {
   epoll_event event{};
   event.events = events;
-  event.data.u64 = static_cast<uint64_t>(source);
-  if (epoll_ctl(epoll_fd, EPOLL_CTL_MOD, fd, &event) != 0) {
-    epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
-  }
+  event.data.u64 = static_cast<uint64_t>(waker);
+  return epoll_ctl(epoll_fd, EPOLL_CTL_MOD, fd, &event) == 0 ||
+         epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 }  // namespace
@@ -47,8 +46,10 @@ std::unique_ptr<CompChannel> CompChannel::Create(ibv_context* context,
     errno = error;
     return nullptr;
   }
-  Watch(epoll_fd, event_fd, EPOLLIN, Source::kQueued);
-  Watch(epoll_fd, timer_fd, EPOLLIN, Source::kTimer);
+  if (!Watch(epoll_fd, event_fd, EPOLLIN, Waker::kQueued) ||
+      !Watch(epoll_fd, timer_fd, EPOLLIN, Waker::kTimer)) {
+    return nullptr;
+  }
   return channel;
 }
 
@@ -65,7 +66,7 @@ CompChannel::~CompChannel() {
   }
 }
 
-int CompChannel::Take(ibv_cq** cq, void** cq_context) {
+int CompChannel::Take(ibv_cq** cq, void** cq_context) noexcept {
   for (;;) {
     if (TakeQueued(cq, cq_context)) return 0;
     const int flags = fcntl(fd, F_GETFL);
@@ -79,11 +80,11 @@ int CompChannel::Take(ibv_cq** cq, void** cq_context) {
       return -1;
     }
     for (int i = 0; i < count; ++i) {
-      const auto source =
-          static_cast<Source>(events[static_cast<size_t>(i)].data.u64);
-      if (source == Source::kQueued) continue;
+      const auto waker =
+          static_cast<Waker>(events[static_cast<size_t>(i)].data.u64);
+      if (waker == Waker::kQueued) continue;
       uint64_t expirations = 0;
-      if (source == Source::kTimer &&
+      if (waker == Waker::kTimer &&
           read(timer_fd_, &expirations, sizeof(expirations)) < 0) {
         continue;
       }
@@ -92,36 +93,33 @@ int CompChannel::Take(ibv_cq** cq, void** cq_context) {
   }
 }
 
-bool CompChannel::TakeQueued(ibv_cq** cq, void** cq_context) {
+bool CompChannel::TakeQueued(ibv_cq** cq, void** cq_context) noexcept {
   const std::lock_guard hold(lock_);
-  if (queued_.empty()) return false;
-  CompletionQueue* first = queued_.front();
-  queued_.pop_front();
-  if (queued_.empty()) {
-    eventfd_t count = 0;
-    eventfd_read(event_fd_, &count);
-  }
-  ++taken_[first];
-  *cq = first->public_cq();
-  *cq_context = first->cq_context;
+  const auto* const source = static_cast<Source*>(queue_.Take());
+  if (source == nullptr) return false;
+  ClearIfEmpty();
+  *cq = source->cq->public_cq();
+  *cq_context = source->cq->cq_context;
   return true;
 }
 
-void CompChannel::Fire(CompletionQueue* cq) noexcept {
+void CompChannel::Fire(Source& source) noexcept {
   const std::lock_guard hold(lock_);
-  queued_.push_back(cq);
+  queue_.Add(source);
   eventfd_write(event_fd_, 1);
 }
 
-uint32_t CompChannel::Drop(const CompletionQueue* cq) {
+uint32_t CompChannel::Drop(Source& source) noexcept {
   const std::lock_guard hold(lock_);
-  std::erase(queued_, cq);
-  if (queued_.empty()) {
-    eventfd_t count = 0;
-    eventfd_read(event_fd_, &count);
-  }
-  const auto taken = taken_.extract(cq);
-  return taken.empty() ? 0 : taken.mapped();
+  queue_.Drop(source);
+  ClearIfEmpty();
+  return source.taken;
+}
+
+void CompChannel::ClearIfEmpty() noexcept {
+  if (!queue_.empty()) return;
+  eventfd_t count = 0;
+  eventfd_read(event_fd_, &count);
 }
 
 void CompChannel::Attach() {
@@ -139,11 +137,11 @@ bool CompChannel::in_use() {
   return refcnt > 0;
 }
 
-void CompChannel::WatchMedium(int wake_fd) {
-  Watch(fd, wake_fd, EPOLLIN | EPOLLONESHOT, Source::kMedium);
+bool CompChannel::WatchMedium(int wake_fd) noexcept {
+  return Watch(fd, wake_fd, EPOLLIN | EPOLLONESHOT, Waker::kMedium);
 }
 
-void CompChannel::WatchBacklog() {
+void CompChannel::WatchBacklog() noexcept {
   itimerspec when{};
   when.it_value.tv_nsec = kBacklogNs;
   timerfd_settime(timer_fd_, 0, &when, nullptr);

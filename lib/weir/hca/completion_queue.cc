@@ -34,13 +34,19 @@ CompletionQueue::CompletionQueue(const Options& options, Port& port,
   pthread_mutex_init(&mutex, nullptr);
   pthread_cond_init(&cond, nullptr);
   SetExtendedOperations();
-  if (channel_ != nullptr) channel_->Attach();
+  error_.event.element.cq = public_cq();
+  if (channel_ == nullptr) return;
+  port_.AddSleeper(*this);
+  channel_->Attach();
 }
 
 CompletionQueue::~CompletionQueue() {
-  port_.Disarm(*this);
-  const uint32_t taken = channel_ != nullptr ? channel_->Drop(this) : 0;
-  const uint32_t async_taken = events_.Drop(public_cq());
+  uint32_t taken = 0;
+  if (channel_ != nullptr) {
+    port_.RemoveSleeper(*this);
+    taken = channel_->Drop(source_);
+  }
+  const uint32_t async_taken = events_.Drop(error_);
   pthread_mutex_lock(&mutex);
   while (comp_events_completed != taken ||
          async_events_completed != async_taken) {
@@ -62,9 +68,9 @@ int CompletionQueue::Poll(int max, ibv_wc* out) noexcept {
     const std::span<ibv_wc> room(out + got, static_cast<size_t>(max - got));
     Port::DirectResult direct = port_.ReceiveDirect(*this, room);
     got += direct.completions;
-    if (direct.failed != nullptr) {
+    if (direct.failed) {
       hold.unlock();
-      port_.FailQueuePairs({&direct.failed, 1});
+      port_.FollowFailures();
     } else if (!direct.done) {
       hold.unlock();
       port_.Distribute(room.size());
@@ -111,10 +117,7 @@ void CompletionQueue::Overrun() noexcept {
 
 void CompletionQueue::FailLocked() noexcept {
   failed_ = true;
-  ibv_async_event event{};
-  event.element.cq = public_cq();
-  event.event_type = IBV_EVENT_CQ_ERR;
-  events_.Raise(event);
+  events_.Raise(error_);
 }
 
 void CompletionQueue::Forget(const WorkQueue* queue) {
@@ -134,7 +137,7 @@ void CompletionQueue::FireIfArmed() noexcept {
 void CompletionQueue::FireIfArmedLocked() noexcept {
   if (!armed_) return;
   armed_ = false;
-  channel_->Fire(this);
+  channel_->Fire(source_);
 }
 
 void CompletionQueue::WatchBacklog() noexcept {
@@ -142,7 +145,7 @@ void CompletionQueue::WatchBacklog() noexcept {
   if (armed_) channel_->WatchBacklog();
 }
 
-void CompletionQueue::AddReceiver() {
+void CompletionQueue::AddReceiver() noexcept {
   bool sleeps = false;
   {
     const std::lock_guard hold(lock_);
@@ -150,10 +153,10 @@ void CompletionQueue::AddReceiver() {
     sleeps = armed_;
   }
   // Armed before there was anything to receive with.
-  if (sleeps) port_.Arm(*this, *channel_, Port::Wake::kOnFrames);
+  if (sleeps) port_.Arm(*channel_, Port::Wake::kOnFrames);
 }
 
-int CompletionQueue::Arm() {
+int CompletionQueue::Arm() noexcept {
   if (channel_ == nullptr) return 0;
   Port::Wake wake = Port::Wake::kOnBacklog;
   {
@@ -164,7 +167,7 @@ int CompletionQueue::Arm() {
     if (!armed_) return 0;
     if (receivers_ > 0) wake = Port::Wake::kOnFrames;
   }
-  port_.Arm(*this, *channel_, wake);
+  port_.Arm(*channel_, wake);
   return 0;
 }
 

@@ -16,12 +16,12 @@
 #include "weir/base/spin_lock.h"
 #include "weir/hca/async_events.h"
 #include "weir/hca/clock.h"
+#include "weir/hca/comp_channel.h"
 #include "weir/hca/completion.h"
 #include "weir/hca/public_object.h"
 
 namespace weir::hca {
 
-class CompChannel;
 class Port;
 class WorkQueue;
 
@@ -59,7 +59,7 @@ class CompletionQueue : public PublicObject<ibv_cq_ex> {
   void EndPoll() noexcept { poll_lock_.unlock(); }
 
   // ibv_req_notify_cq. Any thread.
-  int Arm();
+  int Arm() noexcept;
 
   // ibv_resize_cq: 0, or EINVAL if more completions wait than would fit. Any
   // thread.
@@ -95,7 +95,7 @@ class CompletionQueue : public PublicObject<ibv_cq_ex> {
   bool in_use() const noexcept { return users_ != 0; }
 
   // Counts one more receive queue that completes here. Any thread.
-  void AddReceiver();
+  void AddReceiver() noexcept;
 
   // Queues an event if the program asked for one. Any thread.
   void FireIfArmed() noexcept;
@@ -130,7 +130,9 @@ class CompletionQueue : public PublicObject<ibv_cq_ex> {
   uint32_t current_number_ = 0;
   // Set-up and errors only below.
   AsyncEvents& events_;
+  AsyncSource error_{IBV_EVENT_CQ_ERR};
   CompChannel* channel_;
+  CompChannel::Source source_{this};
   std::atomic<uint32_t> users_ = 0;
 };
 

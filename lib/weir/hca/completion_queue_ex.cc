@@ -66,10 +66,9 @@ int CompletionQueue::TakeNext() noexcept {
   std::unique_lock hold(lock_);
   if (head_ == tail_ && receivers_ > 0 && !failed_) {
     Port::DirectResult direct = port_.ReceiveToRing(*this, kBurstFrames);
-    if (direct.failed != nullptr || !direct.done) {
+    if (direct.failed || !direct.done) {
       hold.unlock();
-      port_.FailQueuePairs(
-          {&direct.failed, direct.failed != nullptr ? 1u : 0u});
+      if (direct.failed) port_.FollowFailures();
       if (!direct.done) port_.Distribute(kBurstFrames);
       hold.lock();
     }

@@ -11,6 +11,7 @@
 #include "weir/hca/pinned_memory.h"
 #include "weir/hca/protection_domain.h"
 #include "weir/hca/refuse.h"
+#include "weir/hca/rollback.h"
 
 namespace weir::hca {
 namespace {
@@ -43,9 +44,15 @@ int ErrnoOf(const absl::Status& status) {
 }  // namespace
 
 Context* Context::Open(Device& device) {
+  return IfMemory<Context*>([&device] { return OpenOrThrow(device); }, nullptr);
+}
+
+Context* Context::OpenOrThrow(Device& device) {
   auto port = device.OpenPort();
   if (!port.ok()) return Refuse<Context>(ErrnoOf(port.status()));
+  Rollback close([&device] { device.ClosePort(); });
   auto* opened = new Context(device, *std::move(port));
+  close.Keep();
   if (opened->events_.fd() >= 0) return opened;
   const int error = errno;
   opened->Close();
@@ -150,16 +157,24 @@ int Context::ReregisterMr(ibv_mr* mr, int flags, ibv_pd* pd,
     errno = EINVAL;
     return IBV_REREG_MR_ERR_CMD;
   }
+  if (port_->removed()) {
+    errno = EIO;
+    return IBV_REREG_MR_ERR_CMD;
+  }
   ibv_pd* const old_pd = mr->pd;
   ibv_pd* const new_pd = changes_pd ? pd : old_pd;
+  const MrView to = moves
+                        ? range
+                        : MrView{.iova = region->iova,
+                                 .length_bytes = mr->length,
+                                 .address = static_cast<std::byte*>(mr->addr)};
   ++ProtectionDomain::Of(new_pd).users;
-  errno = regions_.Reregister(
-      region, new_pd,
-      moves ? range
-            : MrView{.iova = region->iova,
-                     .length_bytes = mr->length,
-                     .address = static_cast<std::byte*>(mr->addr)},
-      changes_access ? access : region->access);
+  errno = IfMemory<int>(
+      [&] {
+        return regions_.Reregister(region, new_pd, to,
+                                   changes_access ? access : region->access);
+      },
+      ENOMEM);
   const bool done = errno == 0;
   if (done) port_->Quiesce();
   --ProtectionDomain::Of(done ? old_pd : new_pd).users;

@@ -17,6 +17,7 @@
 #include "weir/hca/comp_channel.h"
 #include "weir/hca/completion_queue.h"
 #include "weir/hca/device.h"
+#include "weir/hca/flow/flow.h"
 #include "weir/hca/memory_region.h"
 #include "weir/hca/port.h"
 #include "weir/hca/public_object.h"
@@ -93,6 +94,8 @@ class Context : public PublicObject<verbs_context> {
   Context(Device& device, std::shared_ptr<Port> port);
   ~Context();
 
+  static Context* OpenOrThrow(Device& device);
+
   bool IsInherited() const noexcept { return process_ != getpid(); }
   void FillOperations();
   void FillFlowOperations();
@@ -101,6 +104,7 @@ class Context : public PublicObject<verbs_context> {
   ibv_qp* CreatePlainQp(const ibv_qp_init_attr& attr, QueuePair::Options& qp);
   ibv_qp* CreateRssQp(const ibv_qp_init_attr_ex& attr);
   ibv_qp* MakeQp(QueuePair::Options& options);
+  ibv_flow* MakeFlow(ibv_qp* qp, const FlowRequest& request);
 
   // One more object of a kind of which there may be `limit`; false if there
   // may not.

@@ -73,6 +73,7 @@ ibv_cq_ex* Context::CreateCqEx(const ibv_cq_init_attr_ex& attr) {
 }
 
 int Context::ResizeCq(ibv_cq* cq, int entries) {
+  if (port_->removed()) return EIO;
   if (entries < 1 || static_cast<uint32_t>(entries) > kMaxCqe) return EINVAL;
   return IfMemory<int>(
       [&] {

@@ -20,25 +20,27 @@ ibv_flow* Context::CreateFlow(ibv_qp* qp, const ibv_flow_attr& attr) {
     return Refuse<ibv_flow>(error);
   }
   const CompiledFlow& compiled = request.compiled;
+  if (compiled.counters != nullptr && compiled.counters->context != &context) {
+    return Refuse<ibv_flow>(EINVAL);
+  }
+  return IfMemory<ibv_flow*>([&] { return MakeFlow(qp, request); }, nullptr);
+}
+
+ibv_flow* Context::MakeFlow(ibv_qp* qp, const FlowRequest& request) {
+  const CompiledFlow& compiled = request.compiled;
   auto flow = std::make_unique<Flow>();
   flow->context = &context;
   FlowAction action{.tag = compiled.tag, .drops = compiled.drops};
+  int error = 0;
   if (compiled.counters != nullptr) {
-    if (compiled.counters->context != &context) {
-      return Refuse<ibv_flow>(EINVAL);
-    }
-    flow->counters = &FlowCounters::Of(compiled.counters);
-    if (const int error = flow->counters->Ref(); error != 0) {
-      return Refuse<ibv_flow>(error);
-    }
-    action.counts = &flow->counters->counts();
+    FlowCounters& counters = FlowCounters::Of(compiled.counters);
+    error = flow->Count(counters);
+    action.counts = &counters.counts();
   }
-  const int error =
-      port_->AddFlow(request.rule, action, &QueuePair::Of(qp), flow->use);
-  if (error != 0) {
-    if (flow->counters != nullptr) flow->counters->Unref();
-    return Refuse<ibv_flow>(error);
+  if (error == 0) {
+    error = port_->AddFlow(request.rule, action, &QueuePair::Of(qp), flow->use);
   }
+  if (error != 0) return Refuse<ibv_flow>(error);
   ++references_;
   return flow.release();
 }
@@ -47,7 +49,6 @@ int Context::DestroyFlow(ibv_flow* flow) {
   if (IsInherited()) return 0;
   Flow* const whole = &Flow::Of(flow);
   port_->RemoveFlow(whole->use);
-  if (whole->counters != nullptr) whole->counters->Unref();
   delete whole;
   Unref();
   return 0;
@@ -57,6 +58,7 @@ int Context::AttachMulticast(ibv_qp* qp, const union ibv_gid& gid,
                              uint16_t lid) {
   const auto mac = MulticastMac(gid, lid);
   if (!mac.has_value() || !QueuePair::Of(qp).can_receive()) return EINVAL;
+  if (port_->removed()) return EIO;
   return IfMemory<int>(
       [&] { return port_->AttachMulticast(*mac, &QueuePair::Of(qp)); }, ENOMEM);
 }
@@ -69,6 +71,7 @@ int Context::DetachMulticast(ibv_qp* qp, const union ibv_gid& gid,
 }
 
 ibv_counters* Context::CreateCounters(const ibv_counters_init_attr& attr) {
+  if (port_->removed()) return Refuse<ibv_counters>(EIO);
   if (attr.comp_mask != 0) return Refuse<ibv_counters>(EOPNOTSUPP);
   if (!Count(counters_, kMaxCounters)) return Refuse<ibv_counters>(ENOMEM);
   auto* counters = TryNew<FlowCounters>();
@@ -91,8 +94,7 @@ int Context::DestroyCounters(ibv_counters* counters) {
 
 void Context::FillFlowOperations() {
   ibv_create_flow = [](ibv_qp* qp, ibv_flow_attr* attr) {
-    return IfMemory<ibv_flow*>(
-        [&] { return Of(qp->context).CreateFlow(qp, *attr); }, nullptr);
+    return Of(qp->context).CreateFlow(qp, *attr);
   };
   ibv_destroy_flow = [](ibv_flow* flow) {
     return Of(flow->context).DestroyFlow(flow);

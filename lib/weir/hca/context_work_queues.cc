@@ -37,7 +37,7 @@ ibv_wq* Context::CreateWq(ibv_wq_init_attr& attr) {
                                    .max_sge = attr.max_sge,
                                    .number = device_.NextQpNumber(),
                                    .strips_cvlan = flags != 0};
-  auto* wq = TryNew<ReceiveWq>(options, regions_, events_);
+  auto* wq = TryNew<ReceiveWq>(options, *port_, regions_, events_);
   if (wq == nullptr) {
     Uncount(wqs_);
     return Refuse<ibv_wq>(ENOMEM);
@@ -48,7 +48,6 @@ ibv_wq* Context::CreateWq(ibv_wq_init_attr& attr) {
 }
 
 int Context::DestroyWq(ibv_wq* wq) {
-  if (IsInherited()) return 0;
   if (IsInherited()) return 0;
   ReceiveWq* const whole = &ReceiveWq::Of(wq);
   if (whole->in_use()) return EBUSY;
@@ -87,7 +86,6 @@ ibv_rwq_ind_table* Context::CreateTable(
 }
 
 int Context::DestroyTable(ibv_rwq_ind_table* table) {
-  if (IsInherited()) return 0;
   if (IsInherited()) return 0;
   IndirectionTable* const whole = &IndirectionTable::Of(table);
   if (whole->in_use()) return EBUSY;

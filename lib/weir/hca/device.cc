@@ -96,10 +96,11 @@ absl::Status Device::OpenMedium() {
   if (!faults.ok()) return faults.status();
   auto backend = OpenBackend(*key);
   if (!backend.ok()) return backend.status();
-  port_ = std::make_shared<Port>(
+  auto port = std::make_shared<Port>(
       *std::move(backend), mac_,
       *verifies ? Port::RxChecksum::kOn : Port::RxChecksum::kOff);
-  port_->Schedule(key->text, *faults);
+  port->Schedule(key->text, *faults);
+  port_ = std::move(port);
   return absl::OkStatus();
 }
 

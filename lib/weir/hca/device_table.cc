@@ -9,6 +9,7 @@
 #include "weir/hca/backend/open_backend.h"
 #include "weir/hca/device_key.h"
 #include "weir/hca/environment.h"
+#include "weir/hca/rollback.h"
 
 namespace weir::hca {
 
@@ -80,12 +81,17 @@ void DeviceTable::AddFromEnvironment() {
   }
   const char* const faults = std::getenv("WEIR_HCA_FAULTS");
   if (faults != nullptr) AddFaults(faults, named);
+  const size_t before = count_;
+  Rollback leave([this, before] {
+    while (count_ > before) At(--count_)->~Device();
+  });
   for (const NamedKey& each : named) {
     // A name that another device has would hide this one.
     const bool keeps_name = !each.name.empty() && !IsTaken(each.name);
     Add(each.key, keeps_name ? each.name : FreeName(named),
         Device::Origin::kEnvironment);
   }
+  leave.Keep();
 }
 
 }  // namespace weir::hca

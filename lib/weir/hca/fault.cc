@@ -136,6 +136,13 @@ absl::StatusOr<std::vector<ScheduledFault>> ParseFaults(const DeviceKey& key) {
   return faults;
 }
 
+void FaultSchedule::Add(const ScheduledFault& fault) {
+  if (faults_.size() + 1 >= faults_.capacity()) {
+    faults_.reserve(2 * faults_.size() + 2);
+  }
+  faults_.push_back(fault);
+}
+
 size_t FaultSchedule::Room(Direction direction, const Position& at,
                            size_t want) const noexcept {
   const Kind foreign =
@@ -144,6 +151,9 @@ size_t FaultSchedule::Room(Direction direction, const Position& at,
   for (const ScheduledFault& fault : faults_) {
     if (fault.fault.kind == foreign) continue;
     const uint64_t before = FramesOf(fault.fault.kind, at) + 1;
+    if (fault.fault.kind == Kind::kReceiveError && fault.at_frame <= before) {
+      continue;
+    }
     room =
         std::min(room, fault.at_frame > before ? fault.at_frame - before : 0);
   }

@@ -35,7 +35,7 @@ struct Fault {
 
 // A fault right before a frame: before number `at_frame`, from 1, of those sent
 // for a send error, of those received for a receive error, of both together for
-// the rest.
+// the rest. Frames that are lost while the link is forced down count.
 struct ScheduledFault {
   Fault fault;
   uint64_t at_frame;
@@ -61,9 +61,14 @@ class FaultSchedule {
     uint64_t sent;
   };
 
-  void Add(const ScheduledFault& fault) { faults_.push_back(fault); }
+  void Add(const ScheduledFault& fault);
+  // The same for one that TakeDue gave, if no other is out; needs no memory.
+  void PutBack(const ScheduledFault& fault) noexcept {
+    faults_.push_back(fault);
+  }
 
   // Of `want` frames, how many may go before the next fault that concerns them.
+  // A receive error that is due holds nothing up: the next frame meets it.
   size_t Room(Direction direction, const Position& at,
               size_t want) const noexcept;
 

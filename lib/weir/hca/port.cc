@@ -39,14 +39,8 @@ bool Port::finished() {
 }
 
 std::string Port::TakeWarning() {
-  {
-    const std::lock_guard hold(fault_lock_);
-    if (!warnings_.empty()) {
-      std::string first = std::move(warnings_.front());
-      warnings_.erase(warnings_.begin());
-      return first;
-    }
-  }
+  std::string notice = faults_.TakeNotice();
+  if (!notice.empty()) return notice;
   const std::lock_guard hold(receive_lock_);
   return backend_ == nullptr ? std::string() : backend_->TakeWarning();
 }
@@ -57,38 +51,29 @@ LinkState Port::CheckLink() {
   return CheckLinkLocked();
 }
 
-LinkState Port::CheckLinkLocked() {
+LinkState Port::CheckLinkLocked() noexcept {
   if (backend_ == nullptr) return link_;
-  LinkState now = removed_ ? LinkState::kLost : backend_->ReadLink();
+  // Also of a device that was removed: link_fd() stays readable otherwise.
+  LinkState now = backend_->ReadLink();
+  if (removed_) now = LinkState::kLost;
   if (now == LinkState::kUp && receive_force_ == LinkForce::kDown) {
     now = LinkState::kDown;
   }
   if (now == link_) return now;
   link_ = now;
-  ibv_async_event event{};
-  event.element.port_num = kPortNumber;
-  event.event_type = now == LinkState::kUp     ? IBV_EVENT_PORT_ACTIVE
-                     : now == LinkState::kDown ? IBV_EVENT_PORT_ERR
-                                               : IBV_EVENT_DEVICE_FATAL;
-  for (AsyncEvents* listener : listeners_) listener->Raise(event);
+  const ibv_event_type type = now == LinkState::kUp ? IBV_EVENT_PORT_ACTIVE
+                              : now == LinkState::kDown
+                                  ? IBV_EVENT_PORT_ERR
+                                  : IBV_EVENT_DEVICE_FATAL;
+  for (AsyncEvents* listener : listeners_) listener->RaiseOfPort(type);
   return now;
-}
-
-void Port::ForceLink(LinkForce force) {
-  const std::lock_guard hold(receive_lock_);
-  has_faults_ = true;
-  receive_force_ = force;
-  {
-    const std::lock_guard hold_send(send_lock_);
-    send_force_ = force;
-  }
-  CheckLinkLocked();
 }
 
 void Port::AddListener(AsyncEvents& events) {
   const std::lock_guard hold(receive_lock_);
   listeners_.push_back(&events);
   if (backend_->link_fd() >= 0) events.WatchLink(backend_->link_fd());
+  events.WakeAt(up_at_ns_);
 }
 
 void Port::RemoveListener(AsyncEvents& events) {
@@ -136,13 +121,23 @@ void Port::AddQueuePair(QueuePair* qp) {
   queue_pairs_.push_back(qp);
 }
 
-void Port::RemoveQueuePair(QueuePair* qp) {
+void Port::RemoveQueuePair(QueuePair* qp) noexcept {
   {
     const std::lock_guard hold(receive_lock_);
     RemoveFlowsLocked(qp);
   }
   const std::lock_guard hold(list_lock_);
   std::erase(queue_pairs_, qp);
+}
+
+void Port::AddWorkQueue(ReceiveWq* wq) {
+  const std::lock_guard hold(list_lock_);
+  work_queues_.push_back(wq);
+}
+
+void Port::RemoveWorkQueue(ReceiveWq* wq) noexcept {
+  const std::lock_guard hold(list_lock_);
+  std::erase(work_queues_, wq);
 }
 
 void Port::Quiesce() {
@@ -158,12 +153,14 @@ void Port::CountUnsent(uint32_t frames) {
 size_t Port::Transmit(std::span<const TxFrame> frames) noexcept {
   if (frames.empty() || backend_ == nullptr) return 0;
   if (has_faults_) [[unlikely]] {
-    frames = frames.first(
-        RoomBeforeFault(FaultSchedule::Direction::kSend, frames.size()));
+    if (removed_) return 0;
+    frames = frames.first(faults_.Room(PendingFaults::Direction::kSend,
+                                       position(), frames.size()));
     if (frames.empty()) return 0;
   }
   if (send_force_ == LinkForce::kDown) [[unlikely]] {
     sent_.dropped.Add(frames.size());
+    sent_.link_down.Add(frames.size());
     return frames.size();
   }
   const size_t taken = backend_->Transmit(frames);
@@ -199,40 +196,40 @@ void Port::RetrySends() noexcept {
   for (QueuePair* qp : queue_pairs_) qp->RetrySends();
 }
 
-void Port::FailQueuePairs(std::span<QueuePair* const> failed) noexcept {
-  if (failed.empty()) return;
+void Port::FollowFailures() noexcept {
   const std::lock_guard hold(list_lock_);
-  for (QueuePair* qp : failed) {
-    if (std::ranges::count(queue_pairs_, qp) > 0) qp->FollowFailure();
-  }
+  for (QueuePair* qp : queue_pairs_) qp->FollowIfMarked();
 }
 
-void Port::Arm(CompletionQueue& cq, CompChannel& channel, Wake wake) {
+void Port::AddSleeper(CompletionQueue& cq) {
   const std::lock_guard hold(receive_lock_);
-  if (std::ranges::count(armed_, &cq) == 0) armed_.push_back(&cq);
+  sleepers_.push_back(&cq);
+}
+
+void Port::RemoveSleeper(CompletionQueue& cq) noexcept {
+  const std::lock_guard hold(receive_lock_);
+  std::erase(sleepers_, &cq);
+}
+
+void Port::Arm(CompChannel& channel, Wake wake) noexcept {
+  const std::lock_guard hold(receive_lock_);
   if (HasBacklog()) channel.WatchBacklog();
   if (wake == Wake::kOnBacklog || backend_ == nullptr) return;
-  if (backend_->ArmReceive()) {
+  // Who cannot be woken when there are frames has to come and look.
+  if (backend_->ArmReceive() ||
+      (backend_->wake_fd() >= 0 && !channel.WatchMedium(backend_->wake_fd()))) {
     WakeArmedLocked();
-  } else if (backend_->wake_fd() >= 0) {
-    channel.WatchMedium(backend_->wake_fd());
   }
 }
 
-void Port::Disarm(CompletionQueue& cq) {
-  const std::lock_guard hold(receive_lock_);
-  std::erase(armed_, &cq);
-}
-
-void Port::WakeArmed() {
+void Port::WakeArmed() noexcept {
   const std::lock_guard hold(receive_lock_);
   if (backend_ != nullptr) backend_->ClearWake();
   WakeArmedLocked();
 }
 
-void Port::WakeArmedLocked() {
-  for (CompletionQueue* cq : armed_) cq->FireIfArmed();
-  armed_.clear();
+void Port::WakeArmedLocked() noexcept {
+  for (CompletionQueue* cq : sleepers_) cq->FireIfArmed();
 }
 
 }  // namespace weir::hca

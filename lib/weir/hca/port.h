@@ -2,7 +2,7 @@
 // device to its medium. It has no thread; the calls of the program drive it.
 //
 // Locks, in the order in which they may be taken: the receive lock here, the
-// list of queue pairs, the state of a queue pair, a send queue, the send lock
+// lists of queues, the state of a queue pair, a send queue, the send lock
 // here, a completion queue, a receive queue. Polling holds a completion queue
 // and therefore only tries the receive lock: whoever has it does the work.
 
@@ -30,6 +30,7 @@
 #include "weir/hca/fault.h"
 #include "weir/hca/flow/multicast_groups.h"
 #include "weir/hca/flow/steering.h"
+#include "weir/hca/pending_faults.h"
 #include "weir/hca/port_counters.h"
 #include "weir/net/mac_address.h"
 
@@ -39,19 +40,19 @@ class AsyncEvents;
 class CompChannel;
 class CompletionQueue;
 class ReceiveQueue;
+class ReceiveWq;
 
 class Port {
  public:
   // What a sleeping completion queue waits for besides completions.
   enum class Wake : bool { kOnBacklog, kOnFrames };
-  enum class LinkForce : bool { kNone, kDown };
 
   struct DirectResult {
     int completions = 0;
     // False: frames have to go through Distribute.
     bool done = true;
-    // A queue pair whose receives failed; the rest of it has to follow.
-    QueuePair* failed = nullptr;
+    // A queue pair failed: FollowFailures.
+    bool failed = false;
   };
 
   enum class RxChecksum : bool { kOff, kOn };
@@ -73,10 +74,6 @@ class Port {
   // The link as the medium has it, or down while that is forced. A change since
   // the last look becomes an event of every listener. Any thread.
   LinkState CheckLink();
-  // Takes the link down, whatever the medium says, and gives it back. While it
-  // is forced down nothing is received, and what is sent is dropped. Any
-  // thread.
-  void ForceLink(LinkForce force);
   // The events of a context that opened the port, until it closes it. Any
   // thread.
   void AddListener(AsyncEvents& events);
@@ -96,18 +93,20 @@ class Port {
 
   // Control path. Any thread.
   void AddQueuePair(QueuePair* qp);
-  void RemoveQueuePair(QueuePair* qp);
+  void RemoveQueuePair(QueuePair* qp) noexcept;
+  void AddWorkQueue(ReceiveWq* wq);
+  void RemoveWorkQueue(ReceiveWq* wq) noexcept;
   // 0, and `use` is one of the rule; ENOMEM or EEXIST of Steering::Check; or
   // what the medium says.
   int AddFlow(const FlowRule& rule, const FlowAction& action, QueuePair* qp,
               FlowUse& use);
-  void RemoveFlow(FlowUse& use);
+  void RemoveFlow(FlowUse& use) noexcept;
   // Attaching twice is as good as once. 0 or ENOMEM; EINVAL for a queue pair
   // that is not attached.
   int AttachMulticast(const MulticastGroups::Mac& mac, QueuePair* qp);
-  int DetachMulticast(const MulticastGroups::Mac& mac, QueuePair* qp);
+  int DetachMulticast(const MulticastGroups::Mac& mac, QueuePair* qp) noexcept;
   // Takes all frames away from the queue pairs of a context that closes.
-  void RemoveFlowsOf(const ibv_context* context);
+  void RemoveFlowsOf(const ibv_context* context) noexcept;
   bool HasFlows(const QueuePair* qp);
   // Returns when no frame is being copied any more to or from memory that an
   // lkey stood for before the call.
@@ -133,18 +132,24 @@ class Port {
   void ChangeBacklog(int by) noexcept { backlog_ += by; }
   bool HasBacklog() const noexcept { return backlog_ != 0; }
   void RetrySends() noexcept;
-  // Lets queue pairs with a receive that has failed follow, as far as they
-  // still exist and were not reset.
-  void FailQueuePairs(std::span<QueuePair* const> failed) noexcept;
+  // Lets queue pairs with a receive that has failed follow. No lock may be
+  // held.
+  void FollowFailures() noexcept;
 
-  // Sees to it that `cq` gets an event when it should be polled. Any thread.
-  void Arm(CompletionQueue& cq, CompChannel& channel, Wake wake);
-  void Disarm(CompletionQueue& cq);
+  // Completion queues with a channel, for as long as they live. Any thread.
+  void AddSleeper(CompletionQueue& cq);
+  void RemoveSleeper(CompletionQueue& cq) noexcept;
+  // Sees to it that sleepers on `channel` are woken when they should poll. Any
+  // thread.
+  void Arm(CompChannel& channel, Wake wake) noexcept;
   // Gives an event to all armed completion queues. Any thread.
-  void WakeArmed();
+  void WakeArmed() noexcept;
 
  private:
   enum class Outcome : uint8_t { kConsumed, kHeld };
+  // Down, whatever the medium says: nothing is received, and what is sent is
+  // dropped.
+  enum class LinkForce : bool { kNone, kDown };
   // From worst to best.
   enum class Delivery : uint8_t { kNotReady, kStarved, kFailed, kCopied };
 
@@ -157,8 +162,8 @@ class Port {
 
   int AddFlowLocked(const FlowRule& rule, const FlowAction& action,
                     QueuePair* qp, FlowUse& use);
-  void RemoveFlowLocked(FlowUse& use);
-  void RemoveFlowsLocked(const QueuePair* qp);
+  void RemoveFlowLocked(FlowUse& use) noexcept;
+  void RemoveFlowsLocked(const QueuePair* qp) noexcept;
 
   // A frame and what its completions say about it, of ibv_wc_flags.
   struct Arrival {
@@ -167,7 +172,7 @@ class Port {
   };
   // What Distribute has learnt while at it.
   struct Distribution {
-    std::vector<QueuePair*> failed;
+    bool failed = false;
     BurstClock clock;
   };
 
@@ -184,23 +189,22 @@ class Port {
                    BurstClock& clock) noexcept;
   bool FillAndComplete(const Target& to, const Arrival& arrival,
                        BurstClock& clock) noexcept;
-  void WakeArmedLocked();
+  void WakeArmedLocked() noexcept;
   void FlushLocked() noexcept;
 
-  FaultSchedule::Position position() const noexcept {
-    return {.received = received_.frames.value(), .sent = sent_.frames.value()};
+  PendingFaults::Position position() const noexcept {
+    return {.received = received_.frames.value(),
+            .sent = sent_.frames.value() + sent_.link_down.value()};
   }
-  size_t RoomBeforeFault(FaultSchedule::Direction direction,
-                         size_t want) noexcept;
   size_t ReceiveRoom(size_t want) noexcept;
   void RunFaults() noexcept;
-  bool Strike(const Fault& fault) noexcept;
+  PendingFaults::Outcome Strike(const Fault& fault) noexcept;
+  void ForceLinkLocked(LinkForce force, uint64_t up_at_ns = 0) noexcept;
   void LinkUpIfDue() noexcept;
   void Remove() noexcept;
-  void Warn(absl::string_view what) noexcept;
   bool GoesDirect(size_t& want) noexcept;
   void DropAll(size_t max) noexcept;
-  LinkState CheckLinkLocked();
+  LinkState CheckLinkLocked() noexcept;
 
   // The receive lock guards what follows it up to the send lock.
   alignas(kCacheLine) SpinLock receive_lock_;
@@ -215,7 +219,7 @@ class Port {
   MulticastGroups groups_;
   FlowVerdict verdict_;
   std::vector<Target> targets_;
-  std::vector<CompletionQueue*> armed_;
+  std::vector<CompletionQueue*> sleepers_;
   LinkState link_;
   std::vector<AsyncEvents*> listeners_;
 
@@ -231,16 +235,11 @@ class Port {
   std::atomic<bool> has_faults_ = false;
   std::atomic<bool> removed_ = false;
   std::atomic<uint64_t> up_at_ns_ = 0;  // Of a forced link; 0: never.
-  // Guards what follows it up to the next lock; the last of all to be taken.
-  SpinLock fault_lock_;
-  FaultSchedule faults_;
-  bool fault_is_due_ = false;
-  bool fault_runs_ = false;
-  std::string name_;
-  std::vector<std::string> warnings_;
-  // Guards the list of queue pairs.
+  PendingFaults faults_{backlog_};
+  // Guards the lists.
   SpinLock list_lock_;
   std::vector<QueuePair*> queue_pairs_;
+  std::vector<ReceiveWq*> work_queues_;
   BackendInfo info_;
   net::MacAddress mac_;
 };

@@ -26,6 +26,8 @@ struct PortSendCounters {
   Counter frames;
   Counter bytes;
   Counter dropped;
+  // Of those: lost because the link was forced down.
+  Counter link_down;
 };
 
 }  // namespace weir::hca

@@ -2,14 +2,17 @@
 
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <span>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "weir/hca/backend/impair/impaired.h"
 #include "weir/hca/port.h"
 #include "weir/hca/queue_pair.h"
+#include "weir/hca/receive_wq.h"
 
 namespace weir::hca {
 namespace {
@@ -26,22 +29,18 @@ uint64_t ClockNs() noexcept {
 
 void Port::Schedule(absl::string_view name,
                     std::span<const ScheduledFault> faults) {
-  const std::lock_guard hold(fault_lock_);
-  name_ = std::string(name);
-  for (const ScheduledFault& fault : faults) faults_.Add(fault);
+  faults_.Schedule(name, faults);
   if (!faults.empty()) has_faults_ = true;
 }
 
 void Port::Inject(const Fault& fault) {
-  const FaultSchedule::Position at = position();
-  ScheduledFault next{.fault = fault, .at_frame = at.sent + 1};
-  if (fault.kind == Kind::kReceiveError) next.at_frame = at.received + 1;
-  if (fault.kind == Kind::kSendError || fault.kind == Kind::kReceiveError) {
-    const std::lock_guard hold(fault_lock_);
-    faults_.Add(next);
-    has_faults_ = true;
+  const PendingFaults::Position at = position();
+  has_faults_ = true;
+  if (fault.kind == Kind::kSendError) {
+    faults_.Add({.fault = fault, .at_frame = at.sent + 1});
+  } else if (fault.kind == Kind::kReceiveError) {
+    faults_.Add({.fault = fault, .at_frame = at.received + 1});
   } else {
-    has_faults_ = true;
     Strike(fault);
   }
 }
@@ -55,7 +54,8 @@ absl::Status Port::Impair(const Impairment& impairment) {
     impaired->Change(impairment);
     return absl::OkStatus();
   }
-  auto impaired = Impaired::Create(std::move(backend_), impairment, name_);
+  auto impaired =
+      Impaired::Create(std::move(backend_), impairment, faults_.name());
   if (!impaired.ok()) return impaired.status();
   backend_ = *std::move(impaired);
   holds_sends_ = true;
@@ -65,30 +65,16 @@ absl::Status Port::Impair(const Impairment& impairment) {
   return absl::OkStatus();
 }
 
-// How many of `want` frames may be sent or received now. Under the lock of
-// that direction. Where it is none, the next poll runs the fault.
-size_t Port::RoomBeforeFault(FaultSchedule::Direction direction,
-                             size_t want) noexcept {
-  const std::lock_guard hold(fault_lock_);
-  if (fault_runs_) return 0;
-  const size_t room = faults_.Room(direction, position(), want);
-  if (room == 0 && want > 0 && !fault_is_due_) {
-    fault_is_due_ = true;
-    ChangeBacklog(1);
-  }
-  return room;
-}
-
-// The same for a receiver, which looks after receive errors itself: the next
-// frame is to meet one when receive_error_ says so.
+// How many of `want` frames may be received now. The next one is to meet an
+// error when receive_error_ says so.
 size_t Port::ReceiveRoom(size_t want) noexcept {
+  if (removed_) return 0;
   if (receive_error_ == IBV_WC_SUCCESS) {
-    const std::lock_guard hold(fault_lock_);
-    const auto fault = faults_.TakeDueReceiveError(position());
-    if (fault.has_value()) receive_error_ = fault->fault.status;
+    receive_error_ =
+        faults_.TakeReceiveError(position()).value_or(IBV_WC_SUCCESS);
   }
   if (receive_error_ != IBV_WC_SUCCESS) want = std::min<size_t>(want, 1);
-  return RoomBeforeFault(FaultSchedule::Direction::kReceive, want);
+  return faults_.Room(PendingFaults::Direction::kReceive, position(), want);
 }
 
 // False where Distribute has to receive, since the link is forced down or the
@@ -101,6 +87,8 @@ bool Port::GoesDirect(size_t& want) noexcept {
 
 // What arrives while the link is forced down is lost.
 void Port::DropAll(size_t max) noexcept {
+  max = faults_.Room(PendingFaults::Direction::kReceive, position(), max);
+  if (max == 0) return;
   const std::span<const RxFrame> frames = backend_->Receive(max);
   for (const RxFrame& frame : frames) received_.bytes.Add(frame.length_bytes);
   received_.frames.Add(frames.size());
@@ -110,94 +98,92 @@ void Port::DropAll(size_t max) noexcept {
 
 void Port::RunFaults() noexcept {
   LinkUpIfDue();
-  for (;;) {
-    std::optional<ScheduledFault> fault;
-    {
-      const std::lock_guard hold(fault_lock_);
-      if (!fault_is_due_ || fault_runs_) return;
-      fault = faults_.TakeDue(position());
-      if (!fault.has_value()) {
-        fault_is_due_ = false;
-        ChangeBacklog(-1);
-        return;
-      }
-      fault_runs_ = true;
-    }
-    const bool struck = Strike(fault->fault);
-    const std::lock_guard hold(fault_lock_);
-    fault_runs_ = false;
-    if (struck) continue;
-    // Nobody waits to send (any more): with the next frame, then.
-    faults_.Add(*fault);
-    fault_is_due_ = false;
-    ChangeBacklog(-1);
-    return;
+  while (const auto fault = faults_.Begin(position())) {
+    const PendingFaults::Outcome outcome = Strike(fault->fault);
+    faults_.End(*fault, outcome);
+    if (outcome == PendingFaults::Outcome::kMissed) return;
   }
 }
 
-// False if there was nothing that the fault could strike. No lock may be held.
-bool Port::Strike(const Fault& fault) noexcept {
+// No lock may be held.
+PendingFaults::Outcome Port::Strike(const Fault& fault) noexcept {
+  using enum PendingFaults::Outcome;
   switch (fault.kind) {
     case Kind::kSendError: {
       const std::lock_guard hold(list_lock_);
-      return std::ranges::any_of(queue_pairs_, [&fault](QueuePair* qp) {
-        return qp->FailNextSend(fault.status);
-      });
+      const bool struck = std::ranges::any_of(
+          queue_pairs_,
+          [&fault](QueuePair* qp) { return qp->FailNextSend(fault.status); });
+      return struck ? kStruck : kMissed;
     }
     case Kind::kReceiveError:
-      return true;
+      return kStruck;
     case Kind::kQpError: {
       const std::lock_guard hold(list_lock_);
       for (QueuePair* qp : queue_pairs_) qp->FailNow();
-      return true;
+      return kStruck;
     }
     case Kind::kCqOverrun: {
-      Warn("a completion queue overran on request (cq_overrun)");
+      faults_.Note(PendingFaults::Notice::kOverrun);
       const std::lock_guard hold(list_lock_);
       for (QueuePair* qp : queue_pairs_) qp->OverrunCompletionQueues();
-      return true;
+      return kStruck;
     }
-    case Kind::kPortDown:
-      ForceLink(LinkForce::kDown);
-      if (fault.duration_ns > 0 &&
-          up_at_ns_.exchange(ClockNs() + fault.duration_ns) == 0) {
-        ChangeBacklog(1);
-      }
-      return true;
-    case Kind::kPortUp:
-      ForceLink(LinkForce::kNone);
-      return true;
+    case Kind::kPortDown: {
+      const std::lock_guard hold(receive_lock_);
+      const bool for_good = fault.duration_ns == 0;
+      ForceLinkLocked(LinkForce::kDown,
+                      for_good ? 0 : ClockNs() + fault.duration_ns);
+      return kStruck;
+    }
+    case Kind::kPortUp: {
+      const std::lock_guard hold(receive_lock_);
+      ForceLinkLocked(LinkForce::kNone);
+      return kStruck;
+    }
     case Kind::kRemove:
       Remove();
-      return true;
+      return kStruck;
   }
-  return true;
+  return kStruck;
+}
+
+// In place of whatever was before, with its time.
+void Port::ForceLinkLocked(LinkForce force, uint64_t up_at_ns) noexcept {
+  receive_force_ = force;
+  {
+    const std::lock_guard hold_send(send_lock_);
+    send_force_ = force;
+  }
+  const bool was_timed = up_at_ns_.exchange(up_at_ns) != 0;
+  const bool is_timed = up_at_ns != 0;
+  if (was_timed != is_timed) ChangeBacklog(is_timed ? 1 : -1);
+  for (AsyncEvents* listener : listeners_) listener->WakeAt(up_at_ns);
+  CheckLinkLocked();
+  // Sleepers have the time to look at now, or frames to receive.
+  if (is_timed || force == LinkForce::kNone) WakeArmedLocked();
 }
 
 void Port::LinkUpIfDue() noexcept {
-  uint64_t at_ns = up_at_ns_;
-  if (at_ns == 0 || ClockNs() < at_ns ||
-      !up_at_ns_.compare_exchange_strong(at_ns, 0)) {
-    return;
-  }
-  ChangeBacklog(-1);
-  ForceLink(LinkForce::kNone);
+  const auto is_due = [this] {
+    const uint64_t at_ns = up_at_ns_;
+    return at_ns != 0 && ClockNs() >= at_ns;
+  };
+  if (!is_due()) return;
+  const std::lock_guard hold(receive_lock_);
+  if (is_due()) ForceLinkLocked(LinkForce::kNone);
 }
 
 void Port::Remove() noexcept {
   if (removed_.exchange(true)) return;
-  Warn("the device was removed on request (remove)");
+  faults_.Note(PendingFaults::Notice::kRemoved);
   CheckLink();
   {
     const std::lock_guard hold(list_lock_);
     for (QueuePair* qp : queue_pairs_) qp->FailNow();
+    for (ReceiveWq* wq : work_queues_) wq->FailNow();
   }
   WakeArmed();
-}
-
-void Port::Warn(absl::string_view what) noexcept {
-  const std::lock_guard hold(fault_lock_);
-  warnings_.push_back(absl::StrCat(name_, ": ", what));
 }
 
 }  // namespace weir::hca

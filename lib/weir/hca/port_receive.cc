@@ -50,11 +50,10 @@ Port::DirectResult Port::ReceiveDirect(CompletionQueue& cq,
   const std::lock_guard hold_queue(queue.lock());
   size_t want = std::min<size_t>(room.size(), queue.waiting());
   if (!queue.works() || (want == 0 && !flow_control_)) return {.done = false};
-  if (want == 0) return {};
   if (has_faults_) [[unlikely]] {
     if (!GoesDirect(want)) return {.done = false};
-    if (want == 0) return {};
   }
+  if (want == 0) return {};
 
   const std::span<const RxFrame> frames = backend_->Receive(want);
   if (frames.empty()) return {};
@@ -86,7 +85,8 @@ Port::DirectResult Port::ReceiveDirect(CompletionQueue& cq,
     ++to;
     if (filled.status != IBV_WC_SUCCESS) {
       queue.FailLocked();
-      result.failed = qp;
+      qp->MarkFailed();
+      result.failed = true;
       break;
     }
   }
@@ -107,11 +107,10 @@ Port::DirectResult Port::ReceiveToRing(CompletionQueue& cq,
   const std::lock_guard hold_queue(queue.lock());
   size_t want = std::min<size_t>({max, queue.waiting(), cq.room()});
   if (!queue.works() || (want == 0 && !flow_control_)) return {.done = false};
-  if (want == 0) return {};
   if (has_faults_) [[unlikely]] {
     if (!GoesDirect(want)) return {.done = false};
-    if (want == 0) return {};
   }
+  if (want == 0) return {};
 
   const std::span<const RxFrame> frames = backend_->Receive(want);
   if (frames.empty()) return {};
@@ -121,14 +120,14 @@ Port::DirectResult Port::ReceiveToRing(CompletionQueue& cq,
   BurstClock clock;
   size_t oversize = 0;
   size_t used = 0;
-  while (used < frames.size() && result.failed == nullptr) {
+  while (used < frames.size() && !result.failed) {
     const RxFrame& frame = frames[used++];
     if (frame.length_bytes > max_frame_bytes_) {
       ++oversize;
       continue;
     }
     const Arrival arrival = {.frame = frame, .wc_flags = FlagsOf(frame)};
-    if (!FillAndComplete(to, arrival, clock)) result.failed = qp;
+    result.failed = !FillAndComplete(to, arrival, clock);
     ++result.completions;
   }
   FinishDirect(frames.first(used), oversize, result);
@@ -142,7 +141,7 @@ void Port::FinishDirect(std::span<const RxFrame> used, size_t oversize,
   uint64_t bytes = 0;
   for (const RxFrame& frame : used) bytes += frame.length_bytes;
   backend_->Consume(used.size());
-  const size_t errors = result.failed == nullptr ? 0 : 1;
+  const size_t errors = result.failed ? 1 : 0;
   received_.frames.Add(used.size());
   received_.bytes.Add(bytes);
   received_.delivered.Add(static_cast<size_t>(result.completions) - errors);
@@ -172,6 +171,7 @@ bool Port::FillAndComplete(const Target& to, const Arrival& arrival,
   queue.cq().Push(completion);
   if (filled.status == IBV_WC_SUCCESS) return true;
   queue.FailLocked();
+  to.qp->MarkFailed();
   return false;
 }
 
@@ -198,7 +198,7 @@ void Port::Distribute(size_t max) noexcept {
     received_.frames.Add(used);
     received_.bytes.Add(bytes);
   }
-  FailQueuePairs(distribution.failed);
+  if (distribution.failed) FollowFailures();
 }
 
 Port::Outcome Port::DistributeFrame(const RxFrame& frame,
@@ -225,7 +225,7 @@ Port::Outcome Port::DistributeFrame(const RxFrame& frame,
   Delivery best = Delivery::kNotReady;
   for (const Target& target : targets_) {
     const Delivery delivery = Deliver(target, arrival, distribution.clock);
-    if (delivery == Delivery::kFailed) distribution.failed.push_back(target.qp);
+    if (delivery == Delivery::kFailed) distribution.failed = true;
     best = std::max(best, delivery);
   }
   Counter* const counters[] = {&received_.not_ready, &received_.out_of_buffer,

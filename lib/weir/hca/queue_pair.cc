@@ -70,6 +70,9 @@ int RoundCapabilities(ibv_qp_cap& cap) {
 QueuePair::QueuePair(const Options& options, Port& port, MrTable& regions,
                      AsyncEvents& events)
     : port_(port),
+      send_cq_(options.send_cq),
+      recv_cq_(options.recv_cq),
+      table_(options.table),
       events_(events),
       cap_(options.cap),
       signal_all_(options.signal_all) {
@@ -80,18 +83,16 @@ QueuePair::QueuePair(const Options& options, Port& port, MrTable& regions,
   qp_base.qp_num = options.number;
   qp_base.state = IBV_QPS_RESET;
   qp_base.qp_type = IBV_QPT_RAW_PACKET;
+  if (options.table == nullptr) {
+    qp_base.send_cq = options.send_cq->public_cq();
+    qp_base.recv_cq = options.recv_cq->public_cq();
+  }
+  failure_.event.element.qp = &qp_base;
   MakeQueues(options, regions);
-  port_.AddQueuePair(this);
   pthread_mutex_init(&qp_base.mutex, nullptr);
   pthread_cond_init(&qp_base.cond, nullptr);
-  if (options.table != nullptr) {
-    options.table->Ref();
-    return;
-  }
-  qp_base.send_cq = options.send_cq->public_cq();
-  qp_base.recv_cq = options.recv_cq->public_cq();
-  options.send_cq->Ref();
-  options.recv_cq->Ref();
+  // From here on other threads may come by.
+  port_.AddQueuePair(this);
 }
 
 void QueuePair::MakeQueues(const Options& options, MrTable& regions) {
@@ -134,15 +135,7 @@ void QueuePair::MakeQueues(const Options& options, MrTable& regions) {
 QueuePair::~QueuePair() {
   port_.RemoveQueuePair(this);
   MoveQueues(IBV_QPS_RESET);
-  receives_.reset();
-  sends_.reset();
-  if (rss_ != nullptr) {
-    rss_->table->Unref();
-  } else {
-    CompletionQueue::Of(qp_base.send_cq).Unref();
-    CompletionQueue::Of(qp_base.recv_cq).Unref();
-  }
-  const uint32_t taken = events_.Drop(&qp_base);
+  const uint32_t taken = events_.Drop(failure_);
   pthread_mutex_lock(&qp_base.mutex);
   while (qp_base.events_completed != taken) {
     pthread_cond_wait(&qp_base.cond, &qp_base.mutex);
@@ -158,8 +151,9 @@ void QueuePair::MoveQueues(ibv_qp_state to) {
 }
 
 int QueuePair::Modify(const ibv_qp_attr& attr, int mask) {
-  if (port_.removed()) return EIO;
   const std::lock_guard hold(modify_lock_);
+  // Under the lock: what is not in RESET by then fails with the device.
+  if (port_.removed()) return EIO;
   const ibv_qp_state from = StateNow();
   const unsigned wanted = RawEnum(attr.qp_state);
   if (((mask & IBV_QP_STATE) != 0 && wanted > IBV_QPS_ERR) ||
@@ -225,10 +219,7 @@ void QueuePair::FailLocked() noexcept {
   if (sends_.has_value()) sends_->Fail();
   if (told_of_failure_) return;
   told_of_failure_ = true;
-  ibv_async_event event{};
-  event.element.qp = &qp_base;
-  event.event_type = IBV_EVENT_QP_FATAL;
-  events_.Raise(event);
+  events_.Raise(failure_);
 }
 
 int QueuePair::PostBatch() noexcept {

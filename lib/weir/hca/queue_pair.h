@@ -5,6 +5,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "weir/hca/rss_hash.h"
 #include "weir/hca/send_batch.h"
 #include "weir/hca/send_queue.h"
+#include "weir/hca/user_of.h"
 
 namespace weir::hca {
 
@@ -63,8 +65,8 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
   // events.
   ~QueuePair();
 
-  // ibv_modify_qp: 0, or EINVAL for a transition or mask that raw packet queue
-  // pairs do not have. Any thread.
+  // ibv_modify_qp: 0, EINVAL for a transition or mask that raw packet queue
+  // pairs do not have, or EIO for a device that was removed. Any thread.
   int Modify(const ibv_qp_attr& attr, int mask);
 
   // ibv_query_qp. Any thread.
@@ -109,6 +111,13 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
   // IBV_EVENT_WQ_FATAL for a work queue. Any thread.
   void FollowFailure() noexcept;
 
+  // A receive of it has failed: FollowIfMarked then does as FollowFailure. Any
+  // thread.
+  void MarkFailed() noexcept { marked_ = true; }
+  void FollowIfMarked() noexcept {
+    if (marked_.exchange(false)) FollowFailure();
+  }
+
   // Fails it by itself, unless it is in RESET. Any thread.
   void FailNow() noexcept;
   // Completes the oldest unsent request with `status`, an error, and fails;
@@ -152,6 +161,10 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
   };
 
   Port& port_;
+  // Counted as a user until its queues are gone.
+  UserOf<CompletionQueue> send_cq_;
+  UserOf<CompletionQueue> recv_cq_;
+  UserOf<IndirectionTable> table_;
   // Absent where the capabilities say 0 work requests, and with RSS.
   std::optional<ReceiveQueue> receives_;
   std::optional<SendQueue> sends_;
@@ -159,6 +172,8 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
   std::unique_ptr<SendBatch> batch_;
   // Set-up only below.
   AsyncEvents& events_;
+  AsyncSource failure_{IBV_EVENT_QP_FATAL};
+  std::atomic<bool> marked_ = false;
   ibv_qp_cap cap_;
   bool signal_all_;
   // Serialises Modify and FollowFailure and guards qp_base.state.

@@ -54,7 +54,7 @@ int ReceiveQueue::Post(ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
     flushes = state_ == WorkState::kFlushes;
   }
   if (error != 0) *bad = wr;
-  if (flushes) Fail();
+  if (flushes) FlushIfFailed();
   return error;
 }
 
@@ -163,6 +163,13 @@ void ReceiveQueue::Fail() noexcept {
   FailLocked();
 }
 
+// A reset may have been faster.
+void ReceiveQueue::FlushIfFailed() noexcept {
+  const std::lock_guard hold_cq(cq_.lock());
+  const std::lock_guard hold(lock_);
+  if (state_ == WorkState::kFlushes) FailLocked();
+}
+
 void ReceiveQueue::FailLocked() noexcept {
   state_ = WorkState::kFlushes;
   while (filled_ != posted_) {
@@ -187,6 +194,9 @@ void ReceiveQueue::Enter(WorkState state) noexcept {
     cq_.Forget(this);
     posted_ = filled_ = 0;
     Retire(0);
+  } else if (state_ == WorkState::kFlushes) {
+    // A receive has failed meanwhile; only a reset ends that.
+    return;
   }
   state_ = state;
 }

@@ -51,7 +51,8 @@ class ReceiveQueue : public WorkQueue {
   // Fails the queue from outside: everything posted is flushed. Any thread.
   void Fail() noexcept;
 
-  // Enters a state; kRefuses also forgets all. Any thread.
+  // Enters a state, save that a failed queue leaves its own for kRefuses alone;
+  // that also forgets all. Any thread.
   void Enter(WorkState state) noexcept;
 
   bool failed() noexcept;
@@ -113,6 +114,7 @@ class ReceiveQueue : public WorkQueue {
     size_t offset = 0;
   };
 
+  void FlushIfFailed() noexcept;
   void FillRare(uint32_t index, const RxFrame& frame, Filled& filled) noexcept;
   ibv_wc_status Scatter(uint32_t index, std::span<const std::byte> from,
                         Place& place) noexcept;

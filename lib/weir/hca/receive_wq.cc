@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <mutex>
 
+#include "weir/hca/port.h"
 #include "weir/hca/raw_enum.h"
 
 namespace weir::hca {
@@ -18,9 +19,11 @@ bool Exists(ibv_wq_state from, unsigned to) {
 
 }  // namespace
 
-ReceiveWq::ReceiveWq(const Options& options, MrTable& regions,
+ReceiveWq::ReceiveWq(const Options& options, Port& port, MrTable& regions,
                      AsyncEvents& events)
-    : receives_(*options.cq,
+    : port_(port),
+      cq_(options.cq),
+      receives_(*options.cq,
                 {.number = options.number,
                  .depth = options.depth,
                  .max_sge = options.max_sge,
@@ -33,21 +36,23 @@ ReceiveWq::ReceiveWq(const Options& options, MrTable& regions,
   wq_num = handle = options.number;
   state = IBV_WQS_RESET;
   wq_type = IBV_WQT_RQ;
+  failure_.event.element.wq = this;
   post_recv = [](ibv_wq* wq, ibv_recv_wr* wr, ibv_recv_wr** bad) {
     return Of(wq).receives_.Post(wr, bad);
   };
-  options.cq->Ref();
+  // From here on other threads may come by.
+  port_.AddWorkQueue(this);
 }
 
 ReceiveWq::~ReceiveWq() {
+  port_.RemoveWorkQueue(this);
   receives_.Enter(WorkState::kRefuses);
-  const uint32_t taken = events_.Drop(static_cast<ibv_wq*>(this));
+  const uint32_t taken = events_.Drop(failure_);
   if (taken > 0) {
     pthread_mutex_lock(&mutex);
     while (events_completed != taken) pthread_cond_wait(&cond, &mutex);
     pthread_mutex_unlock(&mutex);
   }
-  CompletionQueue::Of(cq).Unref();
 }
 
 int ReceiveWq::Modify(const ibv_wq_attr& attr) {
@@ -60,6 +65,8 @@ int ReceiveWq::Modify(const ibv_wq_attr& attr) {
     return EOPNOTSUPP;
   }
   const std::lock_guard hold(modify_lock_);
+  // Under the lock: what is not in RESET by then fails with the device.
+  if (port_.removed()) return EIO;
   const ibv_wq_state from = StateNow();
   if ((attr.attr_mask & IBV_WQ_ATTR_CURR_STATE) != 0 &&
       RawEnum(attr.curr_wq_state) != from) {
@@ -103,10 +110,7 @@ void ReceiveWq::ReportFailure() noexcept {
   if (!receives_.failed() || reported_) return;
   state = IBV_WQS_ERR;
   reported_ = true;
-  ibv_async_event event{};
-  event.element.wq = this;
-  event.event_type = IBV_EVENT_WQ_FATAL;
-  events_.Raise(event);
+  events_.Raise(failure_);
 }
 
 }  // namespace weir::hca

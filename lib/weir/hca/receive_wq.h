@@ -15,6 +15,7 @@
 #include "weir/hca/memory_region.h"
 #include "weir/hca/public_object.h"
 #include "weir/hca/receive_queue.h"
+#include "weir/hca/user_of.h"
 
 namespace weir::hca {
 
@@ -35,16 +36,19 @@ class ReceiveWq : public PublicObject<ibv_wq> {
     return *static_cast<ReceiveWq*>(wq);
   }
 
-  // In RESET. The inline ibv_create_wq of the header prepares what waits for
-  // events, and sets the context of the program.
-  ReceiveWq(const Options& options, MrTable& regions, AsyncEvents& events);
+  // In RESET, known to `port`. The inline ibv_create_wq of the header prepares
+  // what waits for events, and sets the context of the program.
+  ReceiveWq(const Options& options, Port& port, MrTable& regions,
+            AsyncEvents& events);
+  ReceiveWq(const ReceiveWq&) = delete;
+  ReceiveWq& operator=(const ReceiveWq&) = delete;
   // Takes its completions along; waits until the program has acknowledged all
   // events. No frame may be on its way here.
   ~ReceiveWq();
 
   // ibv_modify_wq: 0, or EINVAL for a transition that there is not, or a
   // current state that is another one; EOPNOTSUPP for flags other than that of
-  // taking tags off. Any thread.
+  // taking tags off; EIO for a device that was removed. Any thread.
   int Modify(const ibv_wq_attr& attr);
 
   // Fails it by itself, unless it is in RESET. Any thread.
@@ -64,9 +68,13 @@ class ReceiveWq : public PublicObject<ibv_wq> {
  private:
   ibv_wq_state StateNow() noexcept;
 
+  Port& port_;
+  // Counted as a user until the queue is gone.
+  UserOf<CompletionQueue> cq_;
   ReceiveQueue receives_;
   // Set-up only below.
   AsyncEvents& events_;
+  AsyncSource failure_{IBV_EVENT_WQ_FATAL};
   std::atomic<uint32_t> users_ = 0;
   // Serialises Modify and ReportFailure and guards `state`.
   SpinLock modify_lock_;

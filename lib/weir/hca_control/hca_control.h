@@ -36,13 +36,14 @@ extern "C" {
 // ibv_get_device_list returns, for the life of the process, and writes its
 // device name (at most 63 bytes and a NUL) to `name`. Returns 0, or an errno
 // value after writing one line, cut to `text_bytes`, to `text`: EINVAL for an
-// unknown kind or option. The medium is not opened before ibv_open_device. Any
-// thread.
+// unknown kind or option, ENOSPC for one device too many, ENOMEM. The medium is
+// not opened before ibv_open_device. Any thread.
 [[gnu::weak]] int weir_hca_add_device(const char* key, char name[64],
                                       char* text, size_t text_bytes);
 
 // Writes one line on why the last ibv_open_device of `device` failed. Returns
-// 0, or ENOENT if `device` is not a soft one or did not fail. Any thread.
+// 0, ENOENT if `device` is not a soft one or did not fail, or ENOMEM. Any
+// thread.
 [[gnu::weak]] int weir_hca_open_error(struct ibv_device* device, char* text,
                                       size_t text_bytes);
 
@@ -57,8 +58,8 @@ extern "C" {
                                         unsigned index, const char** name,
                                         uint64_t* value);
 
-// Takes the next warning of the device. Returns 0, or ENOENT if there is none.
-// Any thread.
+// Takes the next warning of the device. Returns 0, ENOENT if there is none, or
+// ENOMEM. Any thread.
 [[gnu::weak]] int weir_hca_take_warning(struct ibv_context* context, char* text,
                                         size_t text_bytes);
 
@@ -71,8 +72,8 @@ extern "C" {
 //   port_up              it comes back,
 //   remove               the device goes,
 // where STATUS is one of loc_len, loc_qp_op, loc_prot, loc_access, fatal,
-// general. Returns 0, ENOENT if `context` is not of a soft device, or EINVAL
-// after writing one line, cut to `text_bytes`, to `text`. Any thread.
+// general. Returns 0, ENOENT if `context` is not of a soft device, or EINVAL or
+// ENOMEM after writing one line, cut to `text_bytes`, to `text`. Any thread.
 [[gnu::weak]] int weir_hca_inject(struct ibv_context* context,
                                   const char* fault, char* text,
                                   size_t text_bytes);

@@ -15,11 +15,13 @@
 #include "weir/hca/context.h"
 #include "weir/hca/device_table.h"
 #include "weir/hca/fault.h"
+#include "weir/hca/refuse.h"
 #include "weir/hca_control/hca_control.h"
 
 using weir::hca::Context;
 using weir::hca::Device;
 using weir::hca::DeviceTable;
+using weir::hca::IfMemory;
 using weir::hca::OwnContext;
 
 namespace {
@@ -31,29 +33,40 @@ void PutText(std::span<char> to, absl::string_view text) {
   to[size] = '\0';
 }
 
+// What `call` returns, or ENOMEM and a line that says so.
+template <typename Call>
+int OrNoMemory(char* text, size_t text_bytes, Call call) {
+  const int result = IfMemory<int>(call, ENOMEM);
+  if (result == ENOMEM) PutText({text, text_bytes}, "out of memory");
+  return result;
+}
+
 }  // namespace
 
 extern "C" {
 
 int weir_hca_add_device(const char* key, char name[64], char* text,
                         size_t text_bytes) {
-  const auto device = DeviceTable::Get().AddFromProgram(key);
-  if (device.ok()) {
-    PutText({name, 64}, (*device)->name);
-    return 0;
-  }
-  PutText({text, text_bytes},
-          {device.status().message().data(), device.status().message().size()});
-  return absl::IsResourceExhausted(device.status()) ? ENOSPC : EINVAL;
+  return OrNoMemory(text, text_bytes, [=] {
+    const auto device = DeviceTable::Get().AddFromProgram(key);
+    if (device.ok()) {
+      PutText({name, 64}, (*device)->name);
+      return 0;
+    }
+    PutText({text, text_bytes}, device.status().message());
+    return absl::IsResourceExhausted(device.status()) ? ENOSPC : EINVAL;
+  });
 }
 
 int weir_hca_open_error(ibv_device* device, char* text, size_t text_bytes) {
   Device* own = DeviceTable::Get().Find(device);
   if (own == nullptr) return ENOENT;
-  const std::string error = own->open_error();
-  if (error.empty()) return ENOENT;
-  PutText({text, text_bytes}, error);
-  return 0;
+  return OrNoMemory(text, text_bytes, [=] {
+    const std::string error = own->open_error();
+    if (error.empty()) return ENOENT;
+    PutText({text, text_bytes}, error);
+    return 0;
+  });
 }
 
 int weir_hca_query(ibv_context* context, weir_hca_info* info) {
@@ -84,38 +97,44 @@ int weir_hca_read_counter(ibv_context* context, unsigned index,
 int weir_hca_take_warning(ibv_context* context, char* text, size_t text_bytes) {
   Context* own = OwnContext(context);
   if (own == nullptr) return ENOENT;
-  const std::string warning = own->port().TakeWarning();
-  if (warning.empty()) return ENOENT;
-  PutText({text, text_bytes}, warning);
-  return 0;
+  return OrNoMemory(text, text_bytes, [=] {
+    const std::string warning = own->port().TakeWarning();
+    if (warning.empty()) return ENOENT;
+    PutText({text, text_bytes}, warning);
+    return 0;
+  });
 }
 
 int weir_hca_inject(ibv_context* context, const char* fault, char* text,
                     size_t text_bytes) {
   Context* own = OwnContext(context);
   if (own == nullptr) return ENOENT;
-  const auto parsed = weir::hca::ParseFault(fault, "fault");
-  if (!parsed.ok()) {
-    PutText({text, text_bytes}, parsed.status().message());
-    return EINVAL;
-  }
-  own->port().Inject(*parsed);
-  return 0;
+  return OrNoMemory(text, text_bytes, [=] {
+    const auto parsed = weir::hca::ParseFault(fault, "fault");
+    if (!parsed.ok()) {
+      PutText({text, text_bytes}, parsed.status().message());
+      return EINVAL;
+    }
+    own->port().Inject(*parsed);
+    return 0;
+  });
 }
 
 int weir_hca_impair(ibv_context* context, const char* options, char* text,
                     size_t text_bytes) {
   Context* own = OwnContext(context);
   if (own == nullptr) return ENOENT;
-  const auto impairment = weir::hca::ParseImpairmentOptions(options);
-  if (!impairment.ok()) {
-    PutText({text, text_bytes}, impairment.status().message());
-    return EINVAL;
-  }
-  const absl::Status status = own->port().Impair(*impairment);
-  if (status.ok()) return 0;
-  PutText({text, text_bytes}, status.message());
-  return EMFILE;
+  return OrNoMemory(text, text_bytes, [=] {
+    const auto impairment = weir::hca::ParseImpairmentOptions(options);
+    if (!impairment.ok()) {
+      PutText({text, text_bytes}, impairment.status().message());
+      return EINVAL;
+    }
+    const absl::Status status = own->port().Impair(*impairment);
+    if (status.ok()) return 0;
+    PutText({text, text_bytes}, status.message());
+    return EMFILE;
+  });
 }
 
 }  // extern "C"

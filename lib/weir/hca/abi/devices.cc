@@ -2,6 +2,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include "weir/hca/attributes.h"
 #include "weir/hca/context.h"
 #include "weir/hca/device_table.h"
+#include "weir/hca/refuse.h"
 
 #undef ibv_get_device_list
 #undef ibv_query_port
@@ -20,6 +22,7 @@
 using weir::hca::Context;
 using weir::hca::Device;
 using weir::hca::DeviceTable;
+using weir::hca::IfMemory;
 using weir::hca::OwnContext;
 using weir::hca::RealFunction;
 
@@ -34,31 +37,43 @@ Device* OwnDevice(const ibv_device* device) {
   return DeviceTable::Get().Find(device);
 }
 
+// Null if there is no memory. In front of it is the list of the real library,
+// which wants it back.
+ibv_device** ListOf(ibv_device** real, size_t real_count,
+                    const std::vector<Device*>& own) {
+  auto** const block = static_cast<ibv_device**>(
+      std::calloc(real_count + own.size() + 2, sizeof(ibv_device*)));
+  if (block == nullptr) return nullptr;
+  block[0] = reinterpret_cast<ibv_device*>(real);
+  ibv_device** const end = std::copy_n(real, real_count, block + 1);
+  std::ranges::copy(own, end);
+  return block + 1;
+}
+
 }  // namespace
 
 extern "C" {
 
-// The array that is handed out has one entry in front: the list of the real
-// library, which wants it back.
 ibv_device** ibv_get_device_list(int* num_devices) {
   int real_count = 0;
   ibv_device** const real = real_get_device_list(&real_count);
   if (real == nullptr) real_count = 0;
-  const std::vector<Device*> own = DeviceTable::Get().List();
-  const size_t count = static_cast<size_t>(real_count) + own.size();
-  auto** block =
-      static_cast<ibv_device**>(std::calloc(count + 2, sizeof(ibv_device*)));
-  if (block == nullptr) {
+  ibv_device** const list = IfMemory<ibv_device**>(
+      [=] {
+        return ListOf(real, static_cast<size_t>(real_count),
+                      DeviceTable::Get().List());
+      },
+      nullptr);
+  if (list == nullptr) {
     if (real != nullptr) real_free_device_list(real);
     errno = ENOMEM;
     return nullptr;
   }
-  block[0] = reinterpret_cast<ibv_device*>(real);
-  ibv_device** to = block + 1;
-  for (int i = 0; i < real_count; ++i) *to++ = real[i];
-  for (Device* device : own) *to++ = device;
-  if (num_devices != nullptr) *num_devices = static_cast<int>(count);
-  return block + 1;
+  if (num_devices != nullptr) {
+    *num_devices = real_count;
+    while (list[*num_devices] != nullptr) ++*num_devices;
+  }
+  return list;
 }
 
 void ibv_free_device_list(ibv_device** list) {
@@ -94,8 +109,9 @@ ibv_context* ibv_open_device(ibv_device* device) {
   if (opened != nullptr) return &opened->context;
   const int error = errno;
   if (own->origin() == Device::Origin::kEnvironment) {
+    const auto why = [own] { return own->open_error(); };
     std::fprintf(stderr, "weir_hca: %s: %s\n", device->name,
-                 own->open_error().c_str());
+                 IfMemory<std::string>(why, "out of memory").c_str());
   }
   errno = error;
   return nullptr;

@@ -22,9 +22,26 @@ class Flow : public PublicObject<ibv_flow> {
   // The flow around its public part.
   static Flow& Of(ibv_flow* flow) noexcept { return *static_cast<Flow*>(flow); }
 
+  Flow() = default;
+  Flow(const Flow&) = delete;
+  Flow& operator=(const Flow&) = delete;
+  ~Flow() {
+    if (counters_ != nullptr) counters_->Unref();
+  }
+
+  // Lets `counters` count as long as it lives; 0, or what they say. At most
+  // once.
+  int Count(FlowCounters& counters) {
+    const int error = counters.Ref();
+    if (error == 0) counters_ = &counters;
+    return error;
+  }
+
   FlowUse use;
+
+ private:
   // Null if nobody counts.
-  FlowCounters* counters = nullptr;
+  FlowCounters* counters_ = nullptr;
 };
 
 // What a flow attribute asks for: `compiled` says what the rule does, its match

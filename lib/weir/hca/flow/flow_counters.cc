@@ -19,8 +19,8 @@ int FlowCounters::Attach(const ibv_counter_attach_attr& attr,
   if (attr.index >= kMaxCounterPoints) return EINVAL;
   const std::lock_guard hold(lock_);
   if (users_ != 0) return EBUSY;
-  if (points_.size() == kMaxCounterPoints) return ENOMEM;
-  points_.push_back({.what = attr.counter_desc, .index = attr.index});
+  if (point_count_ == points_.size()) return ENOMEM;
+  points_[point_count_++] = {.what = attr.counter_desc, .index = attr.index};
   return 0;
 }
 
@@ -29,13 +29,13 @@ int FlowCounters::Read(std::span<uint64_t> values, uint32_t flags) {
     return EINVAL;
   }
   const std::lock_guard hold(lock_);
-  if (std::ranges::any_of(points_, [values](const Point& point) {
+  if (std::ranges::any_of(points(), [values](const Point& point) {
         return point.index >= values.size();
       })) {
     return EINVAL;
   }
   std::ranges::fill(values, 0);
-  for (const Point& point : points_) {
+  for (const Point& point : points()) {
     values[point.index] += point.what == IBV_COUNTER_PACKETS
                                ? counts_.packets.value()
                                : counts_.bytes.value();
@@ -45,7 +45,7 @@ int FlowCounters::Read(std::span<uint64_t> values, uint32_t flags) {
 
 int FlowCounters::Ref() {
   const std::lock_guard hold(lock_);
-  if (points_.empty()) return EINVAL;
+  if (points().empty()) return EINVAL;
   ++users_;
   return 0;
 }

@@ -5,13 +5,14 @@
 
 #include <infiniband/verbs.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "weir/base/spin_lock.h"
 #include "weir/hca/flow/flow_rule.h"
+#include "weir/hca/limits.h"
 #include "weir/hca/public_object.h"
 
 namespace weir::hca {
@@ -48,10 +49,15 @@ class FlowCounters : public PublicObject<ibv_counters> {
     uint32_t index;
   };
 
+  std::span<const Point> points() const noexcept {
+    return std::span(points_).first(point_count_);
+  }
+
   FlowCounts counts_;
   // Guards what follows.
   SpinLock lock_;
-  std::vector<Point> points_;
+  std::array<Point, kMaxCounterPoints> points_;
+  size_t point_count_ = 0;
   size_t users_ = 0;
 };
 

@@ -57,35 +57,32 @@ FlowEntry* FlowTable::Find(const FlowWords& fields) const noexcept {
   }
 }
 
-FlowEntry* FlowTable::Insert(const FlowRule& rule, uint64_t sequence) {
-  if (size_ == 0) oldest_ = sequence;
+FlowEntry& FlowTable::Insert(std::unique_ptr<FlowEntry> entry) {
   if (2 * (size_ + 1) > slots_.size()) Grow();
+  if (size_ == 0) oldest_ = entry->sequence;
   ++size_;
-  auto entry = std::make_unique<FlowEntry>();
-  entry->sequence = sequence;
-  entry->rule = rule;
-  const uint64_t hash = Gather(rule.match.value, entry->key);
-  FlowEntry* const stays = entry.get();
+  const uint64_t hash = Gather(entry->rule.match.value, entry->key);
+  FlowEntry& stays = *entry;
   Place({.hash = hash, .entry = std::move(entry)});
   return stays;
 }
 
-void FlowTable::Place(Slot slot) {
+void FlowTable::Place(Slot slot) noexcept {
   size_t i = slot.hash & slot_mask_;
   while (slots_[i].entry != nullptr) i = (i + 1) & slot_mask_;
   slots_[i] = std::move(slot);
 }
 
 void FlowTable::Grow() {
-  std::vector<Slot> old = std::exchange(slots_, {});
-  slots_.resize(old.size() * 2);
+  std::vector<Slot> old =
+      std::exchange(slots_, std::vector<Slot>(slots_.size() * 2));
   slot_mask_ = slots_.size() - 1;
   for (Slot& slot : old) {
     if (slot.entry != nullptr) Place(std::move(slot));
   }
 }
 
-void FlowTable::Erase(const FlowEntry* entry) {
+void FlowTable::Erase(const FlowEntry* entry) noexcept {
   Key key;
   size_t hole = Gather(entry->rule.match.value, key) & slot_mask_;
   while (slots_[hole].entry.get() != entry) hole = (hole + 1) & slot_mask_;

@@ -55,10 +55,10 @@ class FlowTable {
   // What lies outside of the mask does not matter.
   FlowEntry* Find(const FlowWords& fields) const noexcept;
 
-  // Adds a rule whose values are not here yet, without destinations. Returns
-  // where it stays until it is erased.
-  FlowEntry* Insert(const FlowRule& rule, uint64_t sequence);
-  void Erase(const FlowEntry* entry);
+  // Adds a rule whose values are not here yet, or nothing if memory runs out;
+  // the first needs none. Returns where it stays until it is erased.
+  FlowEntry& Insert(std::unique_ptr<FlowEntry> entry);
+  void Erase(const FlowEntry* entry) noexcept;
 
   bool empty() const noexcept { return size_ == 0; }
   // No rule here is older.
@@ -73,7 +73,7 @@ class FlowTable {
 
   uint64_t Gather(const FlowWords& fields, Key& key) const noexcept;
   bool Holds(const Key& entry, const Key& key) const noexcept;
-  void Place(Slot slot);
+  void Place(Slot slot) noexcept;
   void Grow();
 
   // The words that the mask touches; the first `word_count_` count.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "weir/hca/limits.h"
+#include "weir/hca/rollback.h"
 
 namespace weir::hca {
 
@@ -29,17 +30,23 @@ int MulticastGroups::Check(const Mac& mac) const {
 }
 
 FlowUse& MulticastGroups::Add(const Mac& mac, const QueuePair* qp) {
-  ++groups_[mac];
-  return attachments_[{mac, qp}];
+  size_t& members = groups_.try_emplace(mac, 0).first->second;
+  Rollback leave([this, &mac, &members] {
+    if (members == 0) groups_.erase(mac);
+  });
+  FlowUse& use = attachments_[{mac, qp}];
+  leave.Keep();
+  ++members;
+  return use;
 }
 
-void MulticastGroups::Remove(const Mac& mac, const QueuePair* qp) {
+void MulticastGroups::Remove(const Mac& mac, const QueuePair* qp) noexcept {
   attachments_.erase({mac, qp});
   const auto group = groups_.find(mac);
   if (--group->second == 0) groups_.erase(group);
 }
 
-void MulticastGroups::RemoveAll(const QueuePair* qp) {
+void MulticastGroups::RemoveAll(const QueuePair* qp) noexcept {
   for (auto at = attachments_.begin(); at != attachments_.end();) {
     const Key key = at->first;
     ++at;

@@ -31,11 +31,11 @@ class MulticastGroups {
   // 0, or ENOMEM if one more attachment to `mac` is beyond a limit.
   int Check(const Mac& mac) const;
 
-  // A new attachment; its use stays where it is.
+  // A new attachment, or none if memory runs out; its use stays where it is.
   FlowUse& Add(const Mac& mac, const QueuePair* qp);
   // Of attachments whose uses are none any more.
-  void Remove(const Mac& mac, const QueuePair* qp);
-  void RemoveAll(const QueuePair* qp);
+  void Remove(const Mac& mac, const QueuePair* qp) noexcept;
+  void RemoveAll(const QueuePair* qp) noexcept;
 
  private:
   using Key = std::pair<Mac, const QueuePair*>;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weir/hca/limits.h"
+#include "weir/hca/rollback.h"
 
 namespace weir::hca {
 namespace {
@@ -14,6 +15,13 @@ namespace {
 uint64_t RandomSeed() {
   std::random_device device;
   return (uint64_t{device()} << 32) | device();
+}
+
+// For one more push_back, which then cannot fail.
+template <typename T>
+void ReserveOneMore(std::vector<T>& list) {
+  if (list.size() < list.capacity()) return;
+  list.reserve(std::max<size_t>(1, 2 * list.size()));
 }
 
 }  // namespace
@@ -30,27 +38,38 @@ int Steering::Check(const FlowRule& rule, const FlowAction& action,
   return same_tag && action.drops == entry->drops ? 0 : EEXIST;
 }
 
-FlowEntry* Steering::FindEntry(const FlowRule& rule) const {
+FlowTable* Steering::FindTable(const FlowRule& rule) const noexcept {
   const auto table = tables_.find({PlaceOf(rule), rule.match.mask});
-  if (table == tables_.end()) return nullptr;
-  return table->second->Find(rule.match.value);
+  return table == tables_.end() ? nullptr : table->second.get();
 }
 
-FlowTable& Steering::TableFor(const FlowRule& rule) {
+FlowEntry* Steering::FindEntry(const FlowRule& rule) const noexcept {
+  const FlowTable* const table = FindTable(rule);
+  return table == nullptr ? nullptr : table->Find(rule.match.value);
+}
+
+// Empty; its first entry needs no more memory. All or nothing.
+FlowTable& Steering::AddTable(const FlowRule& rule) {
   const Place place = PlaceOf(rule);
-  std::unique_ptr<FlowTable>& table = tables_[{place, rule.match.mask}];
-  if (table != nullptr) return *table;
-  table = std::make_unique<FlowTable>(rule.match.mask, seed_);
+  auto made = std::make_unique<FlowTable>(rule.match.mask, seed_);
+  FlowTable& table = *made;
   std::vector<Level>& levels = LevelsOf(rule.kind);
   auto level = std::ranges::lower_bound(levels, place, {}, &Level::place);
-  if (level == levels.end() || level->place != place) {
-    level = levels.insert(level, Level{.place = place, .tables = {}});
+  if (level != levels.end() && level->place == place) {
+    ReserveOneMore(level->tables);
+    tables_.emplace(TableKey{place, rule.match.mask}, std::move(made));
+    level->tables.push_back(&table);
+    return table;
   }
-  level->tables.push_back(table.get());
-  return *table;
+  Level fresh{.place = place, .tables = {&table}};
+  const auto index = level - levels.begin();
+  ReserveOneMore(levels);
+  tables_.emplace(TableKey{place, rule.match.mask}, std::move(made));
+  levels.insert(levels.begin() + index, std::move(fresh));
+  return table;
 }
 
-void Steering::RemoveTable(const FlowRule& rule) {
+void Steering::RemoveTable(const FlowRule& rule) noexcept {
   const auto table = tables_.find({PlaceOf(rule), rule.match.mask});
   std::vector<Level>& levels = LevelsOf(rule.kind);
   const auto level =
@@ -60,21 +79,43 @@ void Steering::RemoveTable(const FlowRule& rule) {
   tables_.erase(table);
 }
 
+// With room for its first use. All or nothing.
+FlowEntry& Steering::AddEntry(const FlowRule& rule, const FlowAction& action) {
+  auto entry = std::make_unique<FlowEntry>();
+  entry->sequence = next_sequence_;
+  entry->tag = action.tag.value_or(0);
+  entry->drops = action.drops;
+  entry->rule = rule;
+  ReserveOneMore(entry->destinations);
+  if (action.counts != nullptr) ReserveOneMore(entry->counts);
+  FlowTable* const known = FindTable(rule);
+  FlowTable& table = known != nullptr ? *known : AddTable(rule);
+  FlowEntry& stays = table.Insert(std::move(entry));
+  ++next_sequence_;
+  return stays;
+}
+
 void Steering::Add(const FlowRule& rule, const FlowAction& action,
                    QueuePair* qp, FlowUse& use) {
-  FlowEntry* entry = FindEntry(rule);
-  if (entry == nullptr) {
-    entry = TableFor(rule).Insert(rule, next_sequence_++);
-    entry->tag = action.tag.value_or(0);
-    entry->drops = action.drops;
-  }
-  AddDestination(*entry, qp);
-  if (action.counts != nullptr) entry->counts.push_back(action.counts);
-  Sum(*entry);
   std::vector<FlowUse*>& of_qp = uses_[qp];
+  Rollback leave([this, &of_qp, qp] {
+    if (of_qp.empty()) uses_.erase(qp);
+  });
+  ReserveOneMore(of_qp);
+  FlowEntry* const known = FindEntry(rule);
+  if (known != nullptr) {
+    ReserveOneMore(known->destinations);
+    if (action.counts != nullptr) ReserveOneMore(known->counts);
+  }
+  FlowEntry& entry = known != nullptr ? *known : AddEntry(rule, action);
+  // From here on nothing fails.
+  leave.Keep();
+  AddDestination(entry, qp);
+  if (action.counts != nullptr) entry.counts.push_back(action.counts);
+  Sum(entry);
   use = {.qp = qp,
          .counts = action.counts,
-         .entry = entry,
+         .entry = &entry,
          .position = of_qp.size()};
   of_qp.push_back(&use);
   ++use_count_;
@@ -82,7 +123,7 @@ void Steering::Add(const FlowRule& rule, const FlowAction& action,
   FindSoleTarget();
 }
 
-void Steering::AddDestination(FlowEntry& entry, QueuePair* qp) {
+void Steering::AddDestination(FlowEntry& entry, QueuePair* qp) noexcept {
   const auto known =
       std::ranges::find(entry.destinations, qp, &FlowDestination::qp);
   if (known != entry.destinations.end()) {
@@ -97,50 +138,41 @@ void Steering::AddDestination(FlowEntry& entry, QueuePair* qp) {
 }
 
 // What the data path sees of destinations and counts.
-void Steering::Sum(FlowEntry& entry) {
+void Steering::Sum(FlowEntry& entry) noexcept {
   entry.is_plain =
       entry.destinations.size() == 1 && entry.counts.empty() && !entry.drops;
   entry.sole = entry.is_plain ? entry.destinations.front().qp : nullptr;
 }
 
-std::optional<FlowRule> Steering::Remove(FlowUse& use) {
+FlowUse* Steering::LastUseOf(const QueuePair* qp) const noexcept {
+  const auto of_qp = uses_.find(qp);
+  return of_qp == uses_.end() ? nullptr : of_qp->second.back();
+}
+
+std::optional<FlowRule> Steering::Remove(FlowUse& use) noexcept {
   if (use.entry == nullptr) return std::nullopt;
-  std::vector<FlowUse*>& of_qp = uses_[use.qp];
+  const auto at_qp = uses_.find(use.qp);
+  std::vector<FlowUse*>& of_qp = at_qp->second;
   of_qp[use.position] = of_qp.back();
   of_qp[use.position]->position = use.position;
   of_qp.pop_back();
-  if (of_qp.empty()) uses_.erase(use.qp);
-  return Detach(use);
-}
+  if (of_qp.empty()) uses_.erase(at_qp);
 
-std::vector<FlowRule> Steering::RemoveAll(const QueuePair* qp) {
-  std::vector<FlowRule> gone;
-  const auto of_qp = uses_.find(qp);
-  if (of_qp == uses_.end()) return gone;
-  for (FlowUse* use : of_qp->second) {
-    if (const auto rule = Detach(*use); rule.has_value()) gone.push_back(*rule);
-  }
-  uses_.erase(of_qp);
-  return gone;
-}
-
-// Takes `use` out of its rule, and the rule out if it was the last use.
-std::optional<FlowRule> Steering::Detach(FlowUse& use) {
   FlowEntry& entry = *std::exchange(use.entry, nullptr);
   --use_count_;
   if (IsCopying(entry.rule)) {
     --passing_uses_;
   }
-  const auto at =
+  const auto to =
       std::ranges::find(entry.destinations, use.qp, &FlowDestination::qp);
-  if (--at->uses == 0) entry.destinations.erase(at);
+  if (--to->uses == 0) entry.destinations.erase(to);
   if (use.counts != nullptr) {
     entry.counts.erase(std::ranges::find(entry.counts, use.counts));
   }
   std::optional<FlowRule> gone;
   if (entry.destinations.empty()) {
     gone = entry.rule;
-    FlowTable& table = TableFor(*gone);
+    FlowTable& table = *FindTable(*gone);
     table.Erase(&entry);
     if (table.empty()) RemoveTable(*gone);
   } else {
@@ -152,7 +184,7 @@ std::optional<FlowRule> Steering::Detach(FlowUse& use) {
 
 // Without a look at frames, only the first rule of all can decide: one that
 // takes everything and is older than what else has its priority.
-void Steering::FindSoleTarget() {
+void Steering::FindSoleTarget() noexcept {
   sole_target_ = nullptr;
   if (had_copies_ || levels_.empty()) return;
   const Level& first = levels_.front();
@@ -229,9 +261,10 @@ void Steering::Count(const FlowVerdict& verdict, uint32_t bytes) noexcept {
   }
 }
 
-void Steering::Reserve(FlowVerdict& verdict) const {
-  verdict.targets.reserve(std::bit_ceil(passing_uses_ + most_destinations_));
-  verdict.counted.reserve(std::bit_ceil(passing_uses_ + 1));
+void Steering::ReserveForOneMore(FlowVerdict& verdict) const {
+  verdict.targets.reserve(
+      std::bit_ceil(passing_uses_ + most_destinations_ + 2));
+  verdict.counted.reserve(std::bit_ceil(passing_uses_ + 2));
 }
 
 }  // namespace weir::hca

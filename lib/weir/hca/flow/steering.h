@@ -61,19 +61,17 @@ class Steering {
   // that it is not there yet.
   int Check(const FlowRule& rule, const FlowAction& action, bool& is_new) const;
 
-  // Adds what Check has found good, for `qp`. `use` has to be unused.
+  // Adds what Check has found good, for `qp`, or nothing if memory runs out.
+  // `use` has to be unused.
   void Add(const FlowRule& rule, const FlowAction& action, QueuePair* qp,
            FlowUse& use);
 
   // Takes back an Add; returns the rule if this was its last use. Nothing
-  // happens to a use that RemoveAll was faster with.
-  std::optional<FlowRule> Remove(FlowUse& use);
+  // happens to a use that is none any more.
+  std::optional<FlowRule> Remove(FlowUse& use) noexcept;
 
-  // Takes back all uses of `qp`; returns the rules whose last uses they were.
-  std::vector<FlowRule> RemoveAll(const QueuePair* qp);
-
-  // True if a rule leads to `qp`.
-  bool LeadsTo(const QueuePair* qp) const { return uses_.contains(qp); }
+  // Some rule that leads to `qp`, null if none does.
+  FlowUse* LastUseOf(const QueuePair* qp) const noexcept;
 
   // Replaces `verdict` by that on `frame`: no targets if no rule matches.
   // `sniffed`: the frame is a copy of one that no rule takes, for those that
@@ -84,8 +82,9 @@ class Steering {
   // Counts a frame of `bytes` for the rules of a verdict on it.
   static void Count(const FlowVerdict& verdict, uint32_t bytes) noexcept;
 
-  // As large as any verdict can be by now; keeps Find from allocating.
-  void Reserve(FlowVerdict& verdict) const;
+  // As large as any verdict can be after one more Add; keeps Find from
+  // allocating.
+  void ReserveForOneMore(FlowVerdict& verdict) const;
 
   // The queue pair that every frame goes to without a look at it, else null.
   // Always null once there was a rule that only copies: sniffed frames for it
@@ -115,13 +114,14 @@ class Steering {
   std::vector<Level>& LevelsOf(FlowKind kind) {
     return kind == FlowKind::kSniffer ? sniffers_ : levels_;
   }
-  FlowTable& TableFor(const FlowRule& rule);
-  void RemoveTable(const FlowRule& rule);
-  FlowEntry* FindEntry(const FlowRule& rule) const;
-  void AddDestination(FlowEntry& entry, QueuePair* qp);
-  static void Sum(FlowEntry& entry);
-  std::optional<FlowRule> Detach(FlowUse& use);
-  void FindSoleTarget();
+  FlowEntry& AddEntry(const FlowRule& rule, const FlowAction& action);
+  FlowTable& AddTable(const FlowRule& rule);
+  void RemoveTable(const FlowRule& rule) noexcept;
+  FlowTable* FindTable(const FlowRule& rule) const noexcept;
+  FlowEntry* FindEntry(const FlowRule& rule) const noexcept;
+  void AddDestination(FlowEntry& entry, QueuePair* qp) noexcept;
+  void FindSoleTarget() noexcept;
+  static void Sum(FlowEntry& entry) noexcept;
 
   // In the order in which they are asked.
   std::vector<Level> levels_;

@@ -84,28 +84,29 @@ absl::StatusOr<std::unique_ptr<Impaired>> Impaired::Create(
     Watch(wakers.epoll.get(), timer->get(), EPOLLIN);
   }
   return std::unique_ptr<Impaired>(
-      new Impaired(std::move(inner), impairment, std::move(wakers)));
+      new Impaired(inner, impairment, std::move(wakers)));
 }
 
-Impaired::Impaired(std::unique_ptr<Backend> inner, const Impairment& impairment,
-                   Wakers wakers)
-    : inner_(std::move(inner)),
-      receive_(ForSide(impairment, Side::kReceive), Direction::kReceive,
-               MediumOf(*inner_)),
+// Takes `inner` only when all else is there, for memory may run out.
+Impaired::Impaired(std::unique_ptr<Backend>& inner,
+                   const Impairment& impairment, Wakers wakers)
+    : receive_(ForSide(impairment, Side::kReceive), Direction::kReceive,
+               MediumOf(*inner)),
       receive_timer_(std::move(wakers.receive_timer)),
       send_(ForSide(impairment, Side::kSend), Direction::kSend,
-            MediumOf(*inner_)),
+            MediumOf(*inner)),
       send_timer_(std::move(wakers.send_timer)),
       gathered_(std::make_unique_for_overwrite<std::byte[]>(
           FrameQueue::kMaxFrameBytes)),
       wake_(std::move(wakers.epoll)),
-      info_(inner_->info()),
-      finished_(inner_->finished()) {
+      info_(inner->info()),
+      finished_(inner->finished()) {
   info_.holds_sends = true;
-  counters_.assign(inner_->counters().begin(), inner_->counters().end());
+  counters_.assign(inner->counters().begin(), inner->counters().end());
   for (const absl::string_view name : kNames) {
     counters_.push_back({.name = name, .value = {}});
   }
+  inner_ = std::move(inner);
 }
 
 Impaired::~Impaired() {

@@ -70,7 +70,7 @@ class Impaired final : public Backend {
     UniqueFd send_timer;
   };
 
-  Impaired(std::unique_ptr<Backend> inner, const Impairment& impairment,
+  Impaired(std::unique_ptr<Backend>& inner, const Impairment& impairment,
            Wakers wakers);
 
   void Pull() noexcept;
