@@ -270,6 +270,46 @@ TEST(ForkTest, LeavesAChildThatDestroysAndMakesAnew) {
   while (poller.polled() < before + 10) std::this_thread::yield();
 }
 
+// Opens and closes a device, and registers and deregisters memory, until the
+// end: whatever lock of the process there is, some thread has it now and then.
+class Churner {
+ public:
+  explicit Churner(VerbsRig& rig)
+      : opener_([this, &rig] {
+          while (!stop_) {
+            ibv_context* const own = ibv_open_device(rig.context->device);
+            EXPECT_NE(own, nullptr);
+            EXPECT_EQ(ibv_close_device(own), 0);
+            ++rounds_;
+          }
+        }),
+        registrar_([this, &rig] {
+          std::vector<std::byte> memory(64);
+          while (!stop_) EXPECT_EQ(ibv_dereg_mr(Register(rig.pd, memory)), 0);
+        }) {
+    while (rounds_ == 0) std::this_thread::yield();
+  }
+  ~Churner() { stop_ = true; }
+
+ private:
+  std::atomic<bool> stop_ = false;
+  std::atomic<size_t> rounds_ = 0;
+  std::jthread opener_;
+  std::jthread registrar_;
+};
+
+TEST(ForkTest, LeavesAChildNoLockOfOtherThreads) {
+  VerbsRig rig;
+  const Churner churner(rig);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(InChild([&rig] {
+                ibv_context* const own = ibv_open_device(rig.context->device);
+                return own == nullptr ? 1 : UseEverything(own);
+              }),
+              0);
+  }
+}
+
 TEST(ForkTest, LetsAChildOpenWhatItsParentHasOpen) {
   VerbsRig rig({.key = "loopback:"});
   rig.MoveTo(IBV_QPS_RTS);

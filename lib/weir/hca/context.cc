@@ -1,8 +1,11 @@
 #include "weir/hca/context.h"
 
+#include <pthread.h>
 #include <sys/types.h>
 
 #include <cerrno>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -16,9 +19,21 @@
 namespace weir::hca {
 namespace {
 
+PinnedMemory& Pinned();
+
+PinnedMemory* MakePinned() {
+  auto pinned = std::make_unique<PinnedMemory>();
+  // A child must not find it locked by a thread that it does not have.
+  const int guarded =
+      pthread_atfork([] { Pinned().lock(); }, [] { Pinned().unlock(); },
+                     [] { Pinned().unlock(); });
+  if (guarded != 0) throw std::bad_alloc();
+  return pinned.release();
+}
+
 // The registered memory of all devices: the limit is one of the process.
 PinnedMemory& Pinned() {
-  static auto* const pinned = new PinnedMemory;
+  static auto* const pinned = MakePinned();
   return *pinned;
 }
 

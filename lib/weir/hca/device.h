@@ -41,6 +41,10 @@ class Device : public PublicObject<ibv_device> {
   // Takes back one OpenPort; the last one gives the medium back. Any thread.
   void ClosePort();
 
+  // Holds off what opens and closes, while the process forks.
+  void lock() { lock_.lock(); }
+  void unlock() { lock_.unlock(); }
+
   // Why the last OpenPort failed, empty if it did not. Any thread.
   std::string open_error();
 

@@ -1,5 +1,7 @@
 #include "weir/hca/device_table.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <new>
@@ -18,7 +20,26 @@ DeviceTable& DeviceTable::Get() noexcept {
   return table;
 }
 
+// Before the first lock is taken, and so before there is a device.
+void DeviceTable::GuardForks() {
+  static const int guarded =
+      pthread_atfork([] { Get().LockAll(); }, [] { Get().UnlockAll(); },
+                     [] { Get().UnlockAll(); });
+  if (guarded != 0) throw std::bad_alloc();
+}
+
+void DeviceTable::LockAll() {
+  lock_.lock();
+  for (size_t i = 0; i < count_; ++i) At(i)->lock();
+}
+
+void DeviceTable::UnlockAll() {
+  for (size_t i = 0; i < count_; ++i) At(i)->unlock();
+  lock_.unlock();
+}
+
 absl::StatusOr<Device*> DeviceTable::AddFromProgram(absl::string_view key) {
+  GuardForks();
   const auto parsed = ParseDeviceKey(key);
   if (!parsed.ok()) return parsed.status();
   if (absl::Status known = CheckBackendKey(*parsed); !known.ok()) return known;
@@ -32,6 +53,7 @@ absl::StatusOr<Device*> DeviceTable::AddFromProgram(absl::string_view key) {
 }
 
 std::vector<Device*> DeviceTable::List() {
+  GuardForks();
   const std::lock_guard hold(lock_);
   if (!environment_read_) AddFromEnvironment();
   environment_read_ = true;

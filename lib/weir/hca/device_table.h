@@ -22,7 +22,8 @@
 namespace weir::hca {
 
 // At stable addresses, never freed: programs use device pointers after they
-// freed the list.
+// freed the list. A process that forks does so while no thread is at the table
+// or opens or closes a device, for the child could never go on with that.
 class DeviceTable {
  public:
   // The one of the process.
@@ -58,6 +59,9 @@ class DeviceTable {
  private:
   static constexpr size_t kMaxDevices = 128;
 
+  static void GuardForks();
+  void LockAll();
+  void UnlockAll();
   Device* Add(absl::string_view key, absl::string_view name,
               Device::Origin origin);
   void AddFromEnvironment();

@@ -25,6 +25,10 @@ class PinnedMemory {
   // Takes back one Pin of the same range. Any thread.
   void Unpin(uintptr_t address, size_t bytes);
 
+  // Holds both off, while the process forks.
+  void lock() noexcept { lock_.lock(); }
+  void unlock() noexcept { lock_.unlock(); }
+
  private:
   SpinLock lock_;
   // First page and bytes in pages, and how often it is registered.
