@@ -10,6 +10,7 @@ namespace weir::hca {
 namespace {
 
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 std::vector<std::string> KeysAfter(const std::string& devices,
                                    const std::string& faults) {
@@ -26,6 +27,27 @@ TEST(EnvironmentTest, GivesFaultsToDevicesByTheirNames) {
               ElementsAre("null:,fault=qp_error@1",
                           "wire:x,mtu=1500,fault=port_down@100:50ms+remove@200",
                           "null:"));
+}
+
+std::vector<std::string> ProblemsOf(const std::string& devices,
+                                    const std::string& faults) {
+  std::vector<NamedKey> named = SplitDeviceList(devices);
+  return AddFaults(faults, named);
+}
+
+TEST(EnvironmentTest, SaysWhichFaultsNoDeviceHasToDoWith) {
+  EXPECT_THAT(ProblemsOf("a=null:;b=null:;null:", "a=remove@1;;b=remove@2;"),
+              IsEmpty());
+  EXPECT_THAT(
+      ProblemsOf("a=null:;b=null:;null:", "c=remove@1; a=remove@1;remove@2"),
+      ElementsAre("WEIR_HCA_FAULTS: \"c=remove@1\": no device is called \"c\"; "
+                  "want NAME=FAULTS with one of a, b",
+                  "WEIR_HCA_FAULTS: \"remove@2\": no device is called "
+                  "\"remove@2\"; want NAME=FAULTS with one of a, b"));
+  EXPECT_THAT(ProblemsOf("null:", "=remove@1"),
+              ElementsAre("WEIR_HCA_FAULTS: \"=remove@1\": no device is called "
+                          "\"\"; want NAME=FAULTS with one of the names that "
+                          "WEIR_HCA_DEVICES gives"));
 }
 
 TEST(EnvironmentTest, LeavesDevicesAloneThatNoFaultNames) {

@@ -52,14 +52,16 @@ absl::StatusOr<Device*> DeviceTable::AddFromProgram(absl::string_view key) {
   return device;
 }
 
-std::vector<Device*> DeviceTable::List() {
+DeviceTable::Listing DeviceTable::List() {
   GuardForks();
   const std::lock_guard hold(lock_);
-  if (!environment_read_) AddFromEnvironment();
+  Listing listing;
+  // All that may fail before what is said once.
+  listing.devices.reserve(kMaxDevices);
+  if (!environment_read_) listing.warnings = AddFromEnvironment();
   environment_read_ = true;
-  std::vector<Device*> devices;
-  for (size_t i = 0; i < count_; ++i) devices.push_back(At(i));
-  return devices;
+  for (size_t i = 0; i < count_; ++i) listing.devices.push_back(At(i));
+  return listing;
 }
 
 Device* DeviceTable::At(size_t index) noexcept {
@@ -93,7 +95,7 @@ std::string DeviceTable::FreeName(std::span<const NamedKey> reserved) {
   }
 }
 
-void DeviceTable::AddFromEnvironment() {
+std::vector<std::string> DeviceTable::AddFromEnvironment() {
   const char* text = std::getenv("WEIR_HCA_DEVICES");
   std::vector<NamedKey> named;
   if (text != nullptr) {
@@ -102,7 +104,8 @@ void DeviceTable::AddFromEnvironment() {
     named = DefaultDevices();
   }
   const char* const faults = std::getenv("WEIR_HCA_FAULTS");
-  if (faults != nullptr) AddFaults(faults, named);
+  std::vector<std::string> problems;
+  if (faults != nullptr) problems = AddFaults(faults, named);
   const size_t before = count_;
   Rollback leave([this, before] {
     while (count_ > before) At(--count_)->~Device();
@@ -114,6 +117,7 @@ void DeviceTable::AddFromEnvironment() {
         Device::Origin::kEnvironment);
   }
   leave.Keep();
+  return problems;
 }
 
 }  // namespace weir::hca

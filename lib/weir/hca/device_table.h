@@ -39,10 +39,15 @@ class DeviceTable {
   // is full. Any thread.
   absl::StatusOr<Device*> AddFromProgram(absl::string_view key);
 
+  struct Listing {
+    std::vector<Device*> devices;
+    // What is wrong with the environment, a line each: of the first call alone.
+    std::vector<std::string> warnings;
+  };
   // All devices. The first call adds those of WEIR_HCA_DEVICES, or, where the
   // program named none either, a null device and one for each Ethernet netdev
   // that is up. Any thread.
-  std::vector<Device*> List();
+  Listing List();
 
   // `device` if it is a soft one, else null. No lock: it runs before every call
   // that goes on to a real device. Any thread.
@@ -64,7 +69,7 @@ class DeviceTable {
   void UnlockAll();
   Device* Add(absl::string_view key, absl::string_view name,
               Device::Origin origin);
-  void AddFromEnvironment();
+  std::vector<std::string> AddFromEnvironment();
   Device* At(size_t index) noexcept;
   bool IsTaken(absl::string_view name);
   // "weir" and a number: no device has it, nor does one of `reserved`.

@@ -27,6 +27,15 @@ bool IsEthernetAndUp(int socket_fd, const char* netdev) {
          request.ifr_hwaddr.sa_family == ARPHRD_ETHER;
 }
 
+std::string NamesOf(const std::vector<NamedKey>& devices) {
+  std::string names;
+  for (const NamedKey& device : devices) {
+    if (device.name.empty()) continue;
+    absl::StrAppend(&names, names.empty() ? "" : ", ", device.name);
+  }
+  return names.empty() ? "the names that WEIR_HCA_DEVICES gives" : names;
+}
+
 }  // namespace
 
 std::vector<NamedKey> SplitDeviceList(absl::string_view text) {
@@ -44,17 +53,27 @@ std::vector<NamedKey> SplitDeviceList(absl::string_view text) {
   return devices;
 }
 
-void AddFaults(absl::string_view text, std::vector<NamedKey>& devices) {
-  for (const absl::string_view part : absl::StrSplit(text, ';')) {
+std::vector<std::string> AddFaults(absl::string_view text,
+                                   std::vector<NamedKey>& devices) {
+  std::vector<std::string> problems;
+  for (const absl::string_view each : absl::StrSplit(text, ';')) {
+    const absl::string_view part = absl::StripAsciiWhitespace(each);
+    if (part.empty()) continue;
     const std::pair<absl::string_view, absl::string_view> entry =
-        absl::StrSplit(absl::StripAsciiWhitespace(part),
-                       absl::MaxSplits('=', 1));
+        absl::StrSplit(part, absl::MaxSplits('=', 1));
+    bool is_known = false;
     for (NamedKey& device : devices) {
-      if (!entry.first.empty() && device.name == entry.first) {
-        absl::StrAppend(&device.key, ",fault=", entry.second);
-      }
+      if (entry.first.empty() || device.name != entry.first) continue;
+      absl::StrAppend(&device.key, ",fault=", entry.second);
+      is_known = true;
+    }
+    if (!is_known) {
+      problems.push_back(absl::StrCat(
+          "WEIR_HCA_FAULTS: \"", part, "\": no device is called \"",
+          entry.first, "\"; want NAME=FAULTS with one of ", NamesOf(devices)));
     }
   }
+  return problems;
 }
 
 std::vector<NamedKey> DefaultDevices() {

@@ -21,9 +21,10 @@ struct NamedKey {
 // key is good shows when the device is opened. Any thread.
 std::vector<NamedKey> SplitDeviceList(absl::string_view text);
 
-// Gives the devices that "name=FAULTS;..." names the option `fault=FAULTS`. A
-// name that no device has is ignored. Any thread.
-void AddFaults(absl::string_view text, std::vector<NamedKey>& devices);
+// Gives the devices that "name=FAULTS;..." names the option `fault=FAULTS`.
+// Returns a line for each part that no device has to do with. Any thread.
+std::vector<std::string> AddFaults(absl::string_view text,
+                                   std::vector<NamedKey>& devices);
 
 // weir_null0, and weir_<netdev> for each Ethernet netdev that is up. Any
 // thread.

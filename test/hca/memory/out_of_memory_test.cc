@@ -28,10 +28,16 @@ using testing::ElementsAre;
 // Before anything else here lists devices.
 TEST(OutOfMemoryTest, ListsTheDevicesOfTheEnvironmentOnce) {
   ASSERT_EQ(setenv("WEIR_HCA_DEVICES", "one=null:;loopback:;two=null:", 1), 0);
-  ASSERT_EQ(setenv("WEIR_HCA_FAULTS", "two=qp_error@1000000", 1), 0);
+  ASSERT_EQ(setenv("WEIR_HCA_FAULTS", "two=qp_error@1000000;three=remove@1", 1),
+            0);
   int count = 0;
+  testing::internal::CaptureStderr();
   ibv_device** const list = MakeAtLast(
       "ibv_get_device_list", [&count] { return ibv_get_device_list(&count); });
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "weir_hca: WEIR_HCA_FAULTS: \"three=remove@1\": no device is called "
+      "\"three\"; want NAME=FAULTS with one of one, two\n");
   ASSERT_NE(list, nullptr);
   std::vector<std::string> names;
   for (ibv_device** at = list; *at != nullptr; ++at) {

@@ -60,8 +60,11 @@ ibv_device** ibv_get_device_list(int* num_devices) {
   if (real == nullptr) real_count = 0;
   ibv_device** const list = IfMemory<ibv_device**>(
       [=] {
-        return ListOf(real, static_cast<size_t>(real_count),
-                      DeviceTable::Get().List());
+        const DeviceTable::Listing own = DeviceTable::Get().List();
+        for (const std::string& warning : own.warnings) {
+          std::fprintf(stderr, "weir_hca: %s\n", warning.c_str());
+        }
+        return ListOf(real, static_cast<size_t>(real_count), own.devices);
       },
       nullptr);
   if (list == nullptr) {
