@@ -104,6 +104,26 @@ TEST_F(XdpTest, DropsFramesAboveTheMtuWithACount) {
   EXPECT_EQ(Count("tx_too_long"), 1u);
 }
 
+TEST_F(XdpTest, FollowsAnMtuThatIsLowered) {
+  Open();
+  const std::vector<FrameBytes> frames = {PatternFrame(1, 1294),
+                                          PatternFrame(2, 1514)};
+  SendAll(frames);
+  EXPECT_EQ(TakeAtHost(2), frames);
+  Shell("ip link set out mtu 1280");
+  // It is looked at once in a tick of the clock: some may go before.
+  size_t before = 0;
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (SendAll({frames[1]}), Count("tx_too_long") == 0) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    EXPECT_EQ(TakeAtHost(1).size(), 1u) << ++before;
+  }
+  SendAll(frames);
+  EXPECT_EQ(TakeAtHost(1), std::vector<FrameBytes>{frames[0]});
+  EXPECT_EQ(Count("tx_too_long"), 2u);
+}
+
 TEST_F(XdpTest, CarriesJumboFramesBothWays) {
   Shell("ip link set out mtu 9000");
   host_->Run([] { Shell("ip link set in mtu 9000"); });

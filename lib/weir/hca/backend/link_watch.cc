@@ -74,6 +74,7 @@ bool LinkWatch::IsDown() noexcept {
   if (now_ns != asked_at_ns_) {
     asked_at_ns_ = now_ns;
     is_down_ = Ask() == LinkState::kDown;
+    mtu_bytes_ = AskMtu();
   }
   return is_down_;
 }
@@ -88,6 +89,16 @@ LinkState LinkWatch::Ask() const noexcept {
   }
   const auto flags = static_cast<unsigned>(request.ifr_flags);
   return (flags & kLinkFlags) == kLinkFlags ? LinkState::kUp : LinkState::kDown;
+}
+
+uint32_t LinkWatch::AskMtu() const noexcept {
+  ifreq request{};
+  request.ifr_ifindex = index_;
+  if (ioctl(fd_.get(), SIOCGIFNAME, &request) != 0 ||
+      ioctl(fd_.get(), SIOCGIFMTU, &request) != 0) {
+    return 0;
+  }
+  return static_cast<uint32_t>(request.ifr_mtu);
 }
 
 // Lets through what says that the netdev is gone or that its link is not as in

@@ -30,16 +30,22 @@ class LinkWatch {
   // some milliseconds. By one thread at a time, Read by another.
   bool IsDown() noexcept;
 
+  // The netdev's MTU when IsDown last asked, 0 if it is not known. By the
+  // thread of IsDown.
+  uint32_t mtu_bytes() const noexcept { return mtu_bytes_; }
+
  private:
   LinkWatch(UniqueFd fd, int index) noexcept;
 
   LinkState Ask() const noexcept;
+  uint32_t AskMtu() const noexcept;
   void ExpectChangeFrom(LinkState state) noexcept;
   void Drain() noexcept;
 
   UniqueFd fd_;
   int index_;
   int64_t asked_at_ns_ = -1;
+  uint32_t mtu_bytes_ = 0;
   bool is_down_ = false;
 };
 

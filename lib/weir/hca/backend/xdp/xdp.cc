@@ -45,13 +45,21 @@ struct XdpParts {
   XdpLink link;
 };
 
+// With two VLAN tags.
+constexpr uint32_t MaxFrameBytes(uint32_t mtu_bytes) noexcept {
+  return mtu_bytes + uint32_t{net::kL2OverheadBytes};
+}
+
 class XdpBackend final : public Backend {
  public:
   XdpBackend(XdpParts parts, BackendInfo info, const XdpRxOptions& rx);
 
   const BackendInfo& info() const noexcept override { return info_; }
   size_t Transmit(std::span<const TxFrame> frames) noexcept override {
-    if (!parts_.link_watch.IsDown()) [[likely]] {
+    LinkWatch& link = parts_.link_watch;
+    if (!link.IsDown()) [[likely]] {
+      // The system sends what is longer as if it were not.
+      if (link.mtu_bytes() != 0) tx_.LimitTo(MaxFrameBytes(link.mtu_bytes()));
       return tx_.Transmit(frames, counters_);
     }
     counters_.Add(XdpCount::kTxLinkDown, frames.size());
@@ -97,7 +105,7 @@ std::span<XdpSocket> TxSockets(XdpParts& parts) {
 XdpBackend::XdpBackend(XdpParts parts, BackendInfo info, const XdpRxOptions& rx)
     : parts_(std::move(parts)),
       rx_(parts_.sockets, rx),
-      tx_(TxSockets(parts_), info.mtu_bytes + uint32_t{net::kL2OverheadBytes}),
+      tx_(TxSockets(parts_), MaxFrameBytes(info.mtu_bytes)),
       info_(std::move(info)) {
   counters_.Add(XdpCount::kNative, parts_.link.is_native ? 1 : 0);
   counters_.Add(XdpCount::kZeroCopy,

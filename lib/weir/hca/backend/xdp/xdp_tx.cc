@@ -57,7 +57,8 @@ uint32_t AddressHash(const TxFrame& frame) noexcept {
 }  // namespace
 
 XdpTx::XdpTx(std::span<XdpSocket> sockets, uint32_t max_frame_bytes)
-    : max_frame_bytes_(max_frame_bytes),
+    : first_max_frame_bytes_(max_frame_bytes),
+      max_frame_bytes_(max_frame_bytes),
       chunk_bytes_(sockets.front().chunk_bytes()) {
   for (XdpSocket& socket : sockets) {
     Queue& queue = queues_.emplace_back();

@@ -4,6 +4,7 @@
 #ifndef WEIR_HCA_BACKEND_XDP_XDP_TX_H_
 #define WEIR_HCA_BACKEND_XDP_XDP_TX_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,6 +21,13 @@ class XdpTx {
  public:
   // On `sockets`, which outlive it; frames above `max_frame_bytes` are dropped.
   XdpTx(std::span<XdpSocket> sockets, uint32_t max_frame_bytes);
+
+  // From now on frames above `max_frame_bytes` are dropped, and still those
+  // above what the constructor was told, for which chunks were made. Owner
+  // lcore only.
+  void LimitTo(uint32_t max_frame_bytes) noexcept {
+    max_frame_bytes_ = std::min(max_frame_bytes, first_max_frame_bytes_);
+  }
 
   // As Backend::Transmit. Frames below 60 bytes are padded with zeros. Those
   // between the same two addresses leave in order. Owner lcore only.
@@ -49,6 +57,7 @@ class XdpTx {
   static void Kick(Queue& queue, XdpCounters& counters) noexcept;
 
   std::vector<Queue> queues_;
+  uint32_t first_max_frame_bytes_;
   uint32_t max_frame_bytes_;
   uint32_t chunk_bytes_;
 };
