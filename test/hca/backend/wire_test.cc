@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <thread>
@@ -203,6 +204,39 @@ TEST(WireThreadsTest, LosesNeitherFramesNorWakeUps) {
   }
   sender.join();
   EXPECT_EQ(wrong, 0u);
+}
+
+// The end is closed and opened anew while a burst is on its way to it, for as
+// long as it takes to look at all the empty segments: it is the new one that
+// has to be woken.
+TEST(WireTest, WakesAnEndThatWasOpenedAnew) {
+  const auto a = MustOpen(OwnWire("t") + ",end=a,bytes=8192");
+  FrameBytes bytes = PatternFrame(1, 60);
+  std::vector<iovec> segments(100'000);
+  segments.back() = {bytes.data(), bytes.size()};
+  const std::vector<TxFrame> burst(40,
+                                   {.segments = segments, .length_bytes = 60});
+  for (int round = 0; round < 20; ++round) {
+    auto b = MustOpen(OwnWire("t") + ",end=b");
+    ASSERT_FALSE(b->ArmReceive());
+    Send(*a, {PatternFrame(1, 60)});
+    ASSERT_TRUE(IsReadable(*b));
+    TakeFrames(*b, 1);
+    std::atomic<bool> go = false;
+    bool is_armed = false;
+    std::thread opener([&] {
+      while (!go) {
+      }
+      b.reset();
+      b = MustOpen(OwnWire("t") + ",end=b");
+      is_armed = !b->ArmReceive();
+    });
+    go = true;
+    a->Transmit(burst);
+    opener.join();
+    const bool is_woken = IsReadable(*b);
+    ASSERT_TRUE(is_woken || !is_armed || b->Receive(1).empty()) << round;
+  }
 }
 
 }  // namespace

@@ -105,6 +105,13 @@ void WireSender::Wake(Path& path) noexcept {
   Doorbell& doorbell = medium_.slot(path.end).doorbell;
   const Doorbell::Ticket ticket = doorbell.armed();
   if (ticket == Doorbell::kQuiet) return;
+  // Looked at after the doorbell: an end that was opened anew since Refresh has
+  // a new FIFO, and nobody sleeps on the old one.
+  if (const uint32_t generation = medium_.generation(path.end);
+      generation != path.generation) [[unlikely]] {
+    path.wake = UniqueFd();
+    path.generation = generation;
+  }
   // Not open as long as that end has never slept. If it cannot be opened the
   // doorbell stays armed, and the next burst tries again.
   if (!path.wake.is_open()) path.wake = OpenWake(medium_.WakePath(path.end));
