@@ -26,6 +26,17 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
+// Gives the process a /dev/shm of its own, as `options` say.
+bool MountShm(const char* options) {
+  if (unshare(CLONE_NEWNS) == 0 &&
+      mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+      mount("small", "/dev/shm", "tmpfs", 0, options) == 0) {
+    return true;
+  }
+  std::perror("a small /dev/shm");
+  return false;
+}
+
 class WireFileTest : public testing::Test {
  protected:
   ~WireFileTest() override { unlink(path_.c_str()); }
@@ -142,15 +153,57 @@ TEST_F(WireFileTest, NamesMayHaveAnyCharacters) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// In a mount namespace of its own with a /dev/shm that is too small.
+// A process that has opened the wire `text` and waits to be killed.
+auto KilledOwner(const std::string& text) {
+  return [text](Conversation parent) {
+    const auto end = OpenWire(ParseDeviceKey(text).value());
+    parent.Say(end.ok() ? 1 : 0);
+    return !parent.Hear().has_value();
+  };
+}
+
+TEST_F(WireFileTest, GoesWhenAnyWireIsOpenedAfterAKill) {
+  {
+    ChildProcess child(KilledOwner(name_));
+    ASSERT_EQ(child.conversation().Hear(), 1u);
+  }
+  EXPECT_TRUE(Exists());
+  const auto other = Open(name_ + "-other");
+  EXPECT_FALSE(Exists());
+  EXPECT_NE(access((path_ + ".wake-a").c_str(), F_OK), 0);
+}
+
+TEST_F(WireFileTest, StaysWhenAnotherWireIsOpenedWhileItIsUsed) {
+  ChildProcess child(KilledOwner(name_));
+  ASSERT_EQ(child.conversation().Hear(), 1u);
+  const auto other = Open(name_ + "-other");
+  EXPECT_TRUE(Exists());
+  EXPECT_EQ(access((path_ + ".wake-a").c_str(), F_OK), 0);
+}
+
+TEST_F(WireFileTest, StaysWhenAnotherWireIsOpenedIfItIsForeign) {
+  Place("what somebody else wrote");
+  const auto other = Open(name_ + "-other");
+  EXPECT_TRUE(Exists());
+  unlink(path_.c_str());
+  Place(std::string(100, '\0'), 0644);
+  const auto one_more = Open(name_ + "-other");
+  EXPECT_TRUE(Exists());
+}
+
+TEST_F(WireFileTest, IsRemovedIfItCannotBeMade) {
+  ChildProcess child([&](Conversation) {
+    return MountShm("size=16k") &&
+           Open(name_).status().code() ==
+               absl::StatusCode::kResourceExhausted &&
+           !Exists();
+  });
+  EXPECT_EQ(child.Wait(), 0);
+}
+
 TEST_F(WireFileTest, SaysWhenMemoryIsShort) {
   ChildProcess child([&](Conversation) {
-    if (unshare(CLONE_NEWNS) != 0 ||
-        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        mount("small", "/dev/shm", "tmpfs", 0, "size=512k") != 0) {
-      std::perror("a small /dev/shm");
-      return false;
-    }
+    if (!MountShm("size=512k")) return false;
     const auto a = Open(name_ + ",end=a");
     const auto b = Open(name_ + ",end=b");
     if (!a.ok() || b.status().code() != absl::StatusCode::kResourceExhausted) {

@@ -262,6 +262,18 @@ TEST_F(WireProcessTest, AnEndIsFreeAtOnceAfterAKill) {
   EXPECT_EQ(CounterValue(*a, "tx_peer_gone"), 1u);
 }
 
+// Nobody has made sure that there is memory for the ring to the dead end.
+TEST_F(WireProcessTest, WhoComesLaterSendsNothingToAnEndThatDied) {
+  const auto a = Open(",end=a");
+  ChildProcess child(Sleeper(",end=b"));
+  ASSERT_TRUE(child.conversation().Hear().has_value());
+  child.Kill();
+  const auto c = Open(",end=c");
+  EXPECT_EQ(Send(*c, {PatternFrame(1, 60)}), 1u);
+  EXPECT_THAT(TakeFrames(*a, 8), ElementsAre(PatternFrame(1, 60)));
+  EXPECT_EQ(CounterValue(*c, "tx_peer_gone"), 0u);
+}
+
 TEST_F(WireProcessTest, WhatAKillLeavesBehindDecidesNothing) {
   {
     ChildProcess child(Sleeper(",mtu=9000"));

@@ -7,8 +7,11 @@
 #include <cctype>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "weir/base/errno_status.h"
@@ -29,19 +32,31 @@ constexpr std::chrono::milliseconds kPause{1};
 // NAME_MAX of Linux is 255; room for what is around the name.
 constexpr size_t kMaxNameBytes = 200;
 
-struct flock ByteLock(off_t byte, short type) noexcept {
+constexpr absl::string_view kDirectory = "/dev/shm";
+
+struct flock ByteLock(off_t byte, short type, off_t bytes = 1) noexcept {
   struct flock lock {};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
   lock.l_start = byte;
-  lock.l_len = 1;
+  lock.l_len = bytes;
   return lock;
+}
+
+// True if another open file description holds any of these bytes. Who cannot be
+// asked is taken for alive: nothing of it is given up.
+bool IsAnyLocked(int fd, off_t byte, off_t bytes) noexcept {
+  struct flock lock = ByteLock(byte, F_WRLCK, bytes);
+  return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
 bool SetLock(int fd, off_t byte, short type) noexcept {
   struct flock lock = ByteLock(byte, type);
   return fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
+
+// How the names of the files of all wires of this user begin.
+std::string FilePrefix() { return absl::StrCat("weir-", geteuid(), "-"); }
 
 // A file name that no other wire has: other characters than letters, digits,
 // '_' and '-' as '%' and two hexadecimal digits.
@@ -70,7 +85,7 @@ absl::StatusOr<WireFile> WireFile::OpenLocked(absl::string_view object,
                      kMaxNameBytes, " characters"));
   }
   const std::string path =
-      absl::StrCat("/dev/shm/weir-", geteuid(), "-", file_name);
+      absl::StrCat(kDirectory, "/", FilePrefix(), file_name);
   for (;;) {
     WireFile file(
         UniqueFd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
@@ -96,16 +111,57 @@ absl::StatusOr<WireFile> WireFile::OpenLocked(absl::string_view object,
   }
 }
 
-absl::Status WireFile::CheckOwner(absl::string_view object) const {
-  struct stat facts {};
-  if (fstat(fd(), &facts) != 0) {
-    return ErrnoStatus(errno, {.object = path_, .call = "fstat"});
+void WireFile::RemoveLeftovers() {
+  const std::string prefix = FilePrefix();
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(std::string(kDirectory),
+                                                 error);
+       !error && entry != std::filesystem::directory_iterator();
+       entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    // A dot is in the names of FIFOs alone.
+    if (name.starts_with(prefix) && name.find('.') == std::string::npos) {
+      paths.push_back(entry->path());
+    }
   }
+  for (const std::string& path : paths) RemoveLeftover(path);
+}
+
+// Asks first whether it is used, with a descriptor whose end wakes nobody, as
+// that of one for writing would.
+void WireFile::RemoveLeftover(const std::string& path) {
+  const WireFile looked_at(OpenExisting(path, O_RDONLY), path);
+  if (!looked_at.IsPrivate() || looked_at.IsUsed()) return;
+  WireFile file(OpenExisting(path, O_RDWR), path);
+  if (!file.IsPrivate() || !file.TryLock() || file.IsUsed()) return;
+  const absl::StatusOr<Start> start = file.ReadStart();
+  // Zero: whoever made it was killed before it was finished.
+  if (start.ok() &&
+      (start->first_word == kWireMagic || start->first_word == 0)) {
+    file.Remove();
+  }
+}
+
+UniqueFd WireFile::OpenExisting(const std::string& path, int mode) noexcept {
+  // Never waits, whatever it is that has this name.
+  return UniqueFd(
+      open(path.c_str(), mode | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+}
+
+bool WireFile::IsPrivate() const noexcept {
   constexpr mode_t kOfOthers = S_IRWXG | S_IRWXO;
-  if (S_ISREG(facts.st_mode) && facts.st_uid == geteuid() &&
-      (facts.st_mode & kOfOthers) == 0) {
-    return absl::OkStatus();
-  }
+  struct stat facts {};
+  return fstat(fd(), &facts) == 0 && S_ISREG(facts.st_mode) &&
+         facts.st_uid == geteuid() && (facts.st_mode & kOfOthers) == 0;
+}
+
+bool WireFile::IsUsed() const noexcept {
+  return IsAnyLocked(fd(), kFileLock, kFirstEndLock + off_t{kWireEnds});
+}
+
+absl::Status WireFile::CheckOwner(absl::string_view object) const {
+  if (IsPrivate()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(object, ": ", path_,
                    " is not a private file of this user; remove it or choose "
@@ -134,10 +190,7 @@ bool WireFile::TryHold(size_t end) noexcept {
 }
 
 bool WireFile::IsHeld(size_t end) const noexcept {
-  struct flock lock =
-      ByteLock(kFirstEndLock + static_cast<off_t>(end), F_WRLCK);
-  // Who cannot be asked is taken for alive: nothing of it is given up.
-  return fcntl(fd(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+  return IsAnyLocked(fd(), kFirstEndLock + static_cast<off_t>(end), 1);
 }
 
 absl::StatusOr<WireFile::Start> WireFile::ReadStart() const {

@@ -34,6 +34,10 @@ class WireFile {
   static absl::StatusOr<WireFile> OpenLocked(absl::string_view object,
                                              absl::string_view name);
 
+  // Removes the files of this user's wires that nobody uses, which processes
+  // that were killed have left. Any thread.
+  static void RemoveLeftovers();
+
   int fd() const noexcept { return fd_.get(); }
   const std::string& path() const noexcept { return path_; }
   // Where the wake-ups of an end go: a FIFO beside the file. Any thread.
@@ -70,6 +74,11 @@ class WireFile {
   WireFile(UniqueFd fd, std::string path)
       : fd_(std::move(fd)), path_(std::move(path)) {}
 
+  static UniqueFd OpenExisting(const std::string& path, int mode) noexcept;
+  static void RemoveLeftover(const std::string& path);
+
+  bool IsPrivate() const noexcept;
+  bool IsUsed() const noexcept;
   absl::Status CheckOwner(absl::string_view object) const;
 
   UniqueFd fd_;

@@ -25,6 +25,7 @@ absl::Status Foreign(const WireRequest& request, const WireFile& file,
 
 absl::StatusOr<std::unique_ptr<WireMedium>> WireMedium::Open(
     const WireRequest& request) {
+  WireFile::RemoveLeftovers();
   absl::StatusOr<WireFile> file =
       WireFile::OpenLocked(request.object, request.name);
   if (!file.ok()) return file.status();
@@ -53,9 +54,15 @@ absl::Status WireMedium::Enter(const WireRequest& request) {
   absl::Status status = in_use ? MapHeader() : Format(request);
   if (status.ok() && in_use) status = CheckHeader(request, start->file_bytes);
   if (!status.ok()) return status;
+  is_wire_ = true;
   geometry_ = header_->geometry;
   status = Hold(request);
-  if (status.ok()) status = AllocateRings();
+  if (!status.ok()) return status;
+  for (size_t other = 0; other < kWireEnds; ++other) {
+    // Else this end would send to it, through a ring that has no memory.
+    if (other != end_ && is_open(other) && !file_.IsHeld(other)) Bury(other);
+  }
+  status = AllocateRings();
   if (status.ok()) status = Announce();
   return status;
 }
@@ -73,6 +80,7 @@ absl::Status WireMedium::MapHeader() {
 // Of a new file, or of one that nobody uses: what is left of processes that
 // were killed.
 absl::Status WireMedium::Format(const WireRequest& request) {
+  is_wire_ = true;
   absl::Status status = file_.Clear(WireFileBytes(request.geometry));
   if (status.ok()) status = file_.Allocate(0, WireHeaderBytes());
   if (status.ok()) status = MapHeader();
@@ -151,7 +159,7 @@ absl::Status WireMedium::Announce() {
 }
 
 WireMedium::~WireMedium() {
-  if (getpid() == owner_ && header_ != nullptr) Close();
+  if (getpid() == owner_ && is_wire_) Close();
 }
 
 void WireMedium::Close() noexcept {
@@ -176,12 +184,14 @@ void WireMedium::TryBury(size_t end) noexcept {
   const std::unique_lock hold(mutex_, std::try_to_lock);
   if (!hold.owns_lock() || !file_.TryLock()) return;
   // Somebody may have taken the end since the caller looked.
-  if (!file_.IsHeld(end)) {
-    // Even a generation that is even: who died may not have come to tell.
-    SetGeneration(end, generation(end) + (is_open(end) ? 1 : 0));
-    Drain(end);
-  }
+  if (!file_.IsHeld(end)) Bury(end);
   file_.Unlock();
+}
+
+// Tells even of a generation that is even: who died may not have come to that.
+void WireMedium::Bury(size_t end) noexcept {
+  SetGeneration(end, generation(end) + (is_open(end) ? 1 : 0));
+  Drain(end);
 }
 
 void WireMedium::SetGeneration(size_t end, uint32_t generation) noexcept {

@@ -98,6 +98,7 @@ class WireMedium {
   absl::Status Announce();
 
   bool AnyOtherIsHeld() const noexcept;
+  void Bury(size_t end) noexcept;
   bool Drain(size_t end) noexcept;
   void SetGeneration(size_t end, uint32_t generation) noexcept;
   void Close() noexcept;
@@ -106,6 +107,8 @@ class WireMedium {
   pid_t owner_;
   Mapping mapping_;
   WireHeader* header_ = nullptr;
+  // Not somebody else's file: it may be removed.
+  bool is_wire_ = false;
   WireGeometry geometry_{};
   size_t end_ = kWireEnds;
   std::optional<WireWake> wake_;
