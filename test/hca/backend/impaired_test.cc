@@ -40,7 +40,7 @@ class Shelf final : public Backend {
         bytes.insert(bytes.end(), from, from + segment.iov_len);
       }
     }
-    room -= taken;
+    room = room - taken + room_later;
     return taken;
   }
   std::span<const RxFrame> Receive(size_t max) noexcept override {
@@ -64,7 +64,9 @@ class Shelf final : public Backend {
   std::deque<FrameBytes> waiting;
   std::shared_ptr<std::vector<FrameBytes>> sent =
       std::make_shared<std::vector<FrameBytes>>();
+  // For the next Transmit, and how much more for each after that.
   size_t room = SIZE_MAX;
+  size_t room_later = 0;
 
  private:
   BackendInfo info_;
@@ -304,6 +306,50 @@ TEST_F(ImpairedTest, TakesNoMoreThanFitsWhileTheMediumIsFull) {
 TEST_F(ImpairedTest, SendsWhatIsOnItsWayWhenItCloses) {
   Open("delay=10s,reorder=50%", 0);
   EXPECT_THAT(SendAll(100), SizeIs(100));
+}
+
+TEST_F(ImpairedTest, WaitsForAMediumThatIsFullWhenItCloses) {
+  Open("delay=10s", 0);
+  Send(*backend_, Numbered(100));
+  // Room for few frames at a time, whenever it is asked.
+  shelf_->room = 3;
+  shelf_->room_later = 3;
+  backend_.reset();
+  EXPECT_THAT(*sent_, SizeIs(100));
+}
+
+TEST_F(ImpairedTest, CountsWhatAFullMediumKeepsOnItsWay) {
+  Open("reorder=100%,dup=100%,impair=tx", 4);
+  shelf_->room = 1;
+  Send(*backend_, Numbered(10));
+  EXPECT_EQ(sent_->size() + Counted("tx_waiting"), 20u);
+  EXPECT_EQ(sent_->size(), 1u);
+  shelf_->room = SIZE_MAX;
+  backend_->Flush();
+  EXPECT_EQ(sent_->size() + Counted("tx_waiting"), 20u);
+  EXPECT_GT(sent_->size(), 10u);
+}
+
+TEST_F(ImpairedTest, CountsWhatIsOnItsWayIn) {
+  Open("delay=10s,impair=rx", 5);
+  EXPECT_EQ(Counted("rx_waiting"), 0u);
+  EXPECT_THAT(TakeFrames(*backend_, 9), IsEmpty());
+  EXPECT_EQ(Counted("rx_waiting"), 5u);
+}
+
+// One frame at 1 kbit/s takes the line eight seconds.
+TEST_F(ImpairedTest, AFasterLineIsFreeSooner) {
+  Open("rate=1kbit", 0);
+  EXPECT_EQ(Send(*backend_, {PatternFrame(1, 1000), PatternFrame(2, 60)}), 1u);
+  backend_->Change(Impairment{.rate_bits_per_s = 1'000'000});
+  EXPECT_EQ(Send(*backend_, {PatternFrame(2, 60)}), 1u);
+  Open("rate=1kbit", 0);
+  EXPECT_EQ(Send(*backend_, {PatternFrame(1, 1000), PatternFrame(2, 60)}), 1u);
+  backend_->Change(Impairment{});
+  EXPECT_EQ(Send(*backend_, {PatternFrame(2, 60)}), 1u);
+  backend_.reset();
+  EXPECT_EQ(*sent_, (std::vector<FrameBytes>{PatternFrame(1, 1000),
+                                             PatternFrame(2, 60)}));
 }
 
 TEST_F(ImpairedTest, ReceivesWhatWaitedToBeOvertakenAtTheEnd) {

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "weir/base/errno_status.h"
@@ -23,10 +25,15 @@ constexpr size_t kBurst = 64;
 constexpr int kMaxRounds = 8;
 // When to try again what the medium had no room for.
 constexpr uint64_t kRetryNs = 1'000'000;
+// For how long a medium that is full may hold up the end, and how often it is
+// asked.
+constexpr std::chrono::milliseconds kPatience{100};
+constexpr std::chrono::microseconds kPause{50};
 
 constexpr std::array<absl::string_view, 2 * ImpairedPath::kCounts> kNames = {
-    "rx_lost", "rx_duplicated", "rx_reordered", "rx_corrupted", "rx_delayed",
-    "tx_lost", "tx_duplicated", "tx_reordered", "tx_corrupted", "tx_delayed"};
+    "rx_lost",      "rx_duplicated", "rx_reordered", "rx_corrupted",
+    "rx_delayed",   "rx_waiting",    "tx_lost",      "tx_duplicated",
+    "tx_reordered", "tx_corrupted",  "tx_delayed",   "tx_waiting"};
 
 // What is left of `impairment` for frames that go the way of `side`.
 Impairment ForSide(Impairment impairment, Side side) {
@@ -112,6 +119,12 @@ Impaired::Impaired(std::unique_ptr<Backend>& inner,
 Impaired::~Impaired() {
   send_.ReleaseAll(0);
   SendDue(UINT64_MAX);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!send_.empty() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(kPause);
+    inner_->Flush();
+    SendDue(UINT64_MAX);
+  }
 }
 
 void Impaired::Change(const Impairment& impairment) noexcept {
@@ -132,6 +145,7 @@ size_t Impaired::Transmit(std::span<const TxFrame> frames) noexcept {
     if (taken == frames.size() || taken == before) break;
   }
   ArmSendTimer(now_ns);
+  send_.CountWaiting();
   return taken;
 }
 
@@ -140,6 +154,7 @@ bool Impaired::Flush() noexcept {
   send_.ReleaseOverdue(now_ns);
   SendDue(now_ns);
   ArmSendTimer(now_ns);
+  send_.CountWaiting();
   const bool inner_has_more = inner_->Flush();
   return inner_has_more || !send_.out().empty() || send_.NextDue().has_value();
 }
@@ -226,6 +241,7 @@ void Impaired::Pull() noexcept {
 }
 
 void Impaired::NoteEnd() noexcept {
+  receive_.CountWaiting();
   finished_ = receive_.empty() && inner_->finished();
 }
 

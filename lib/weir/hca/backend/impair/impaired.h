@@ -22,8 +22,10 @@
 
 namespace weir::hca {
 
-// What goes in comes out again, lost frames aside: frames on their way when it
-// is destroyed are sent at once, those to be received go.
+// What goes in comes out again, lost frames aside. When it is destroyed, frames
+// on their way out are sent at once: as many as the medium takes within a tenth
+// of a second. The rest, and those to be received, go; before, they are what
+// `tx_waiting` and `rx_waiting` count.
 class Impaired final : public Backend {
  public:
   // In front of `inner`, which stays with the caller if that fails; messages

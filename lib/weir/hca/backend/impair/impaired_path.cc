@@ -63,7 +63,15 @@ ImpairedPath::ImpairedPath(const Impairment& impairment,
 
 void ImpairedPath::Change(const Impairment& impairment) noexcept {
   model_ = ImpairmentModel(impairment, direction_);
-  ns_per_byte_ = NsPerByte(impairment);
+  const double ns_per_byte = NsPerByte(impairment);
+  if (const uint64_t now_ns = Now(); line_free_ns_ > now_ns) {
+    // A line that is faster now is free sooner; frames on their way come out
+    // when they would have, so for them it does not become slower.
+    const auto left_ns = static_cast<double>(line_free_ns_ - now_ns);
+    const double faster = std::min(ns_per_byte / ns_per_byte_, 1.0);
+    line_free_ns_ = now_ns + static_cast<uint64_t>(left_ns * faster);
+  }
+  ns_per_byte_ = ns_per_byte;
   has_time_ = impairment.delay_ns > 0 || ns_per_byte_ > 0 ||
               (impairment.reorder > 0 && medium_ == Medium::kLive) ||
               last_due_ns_ > 0;

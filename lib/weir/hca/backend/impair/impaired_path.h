@@ -27,8 +27,10 @@ class ImpairedPath {
     kReordered,
     kCorrupted,
     kDelayed,
+    // On the way now.
+    kWaiting,
   };
-  static constexpr size_t kCounts = 5;
+  static constexpr size_t kCounts = 6;
 
   // On a live medium a frame that waits to be overtaken does so for a time, on
   // another one until frames come or the end does.
@@ -62,6 +64,11 @@ class ImpairedPath {
   // tell.
   std::optional<uint64_t> NextDue() const noexcept;
 
+  // Brings kWaiting up to date.
+  void CountWaiting() noexcept {
+    counts_[static_cast<size_t>(Count::kWaiting)].Set(out_.size() +
+                                                      held_frames_);
+  }
   uint64_t count(Count which) const noexcept {
     return counts_[static_cast<size_t>(which)].value();
   }
@@ -86,8 +93,8 @@ class ImpairedPath {
   void Add(Count which) noexcept { counts_[static_cast<size_t>(which)].Add(1); }
 
   ImpairmentModel model_;
-  double ns_per_byte_;
-  bool has_time_;
+  double ns_per_byte_ = 0;
+  bool has_time_ = false;
   uint64_t number_ = 0;
   // When the line has sent all that it was given, and the last frame comes out.
   uint64_t line_free_ns_ = 0;
