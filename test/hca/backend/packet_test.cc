@@ -262,6 +262,7 @@ TEST_F(PacketTest, CountsWhatTheKernelDropsWhenTheRingIsFull) {
     const std::vector<FrameBytes> burst(50, PatternFrame(1, 60));
     for (size_t sent = 0; sent < kFrames;) sent += Send(**peer, burst);
   });
+  EXPECT_EQ(CounterValue(*backend_, "rx_ring_full"), kFrames - 16384);
   const size_t received = AwaitFrames(*backend_, 16384).size();
   EXPECT_EQ(received, 16384u);
   host_->Run([&] {

@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,6 +44,15 @@ class XdpReceiveTest : public XdpRig {
     const std::string mtu = std::to_string(bytes);
     Shell("ip link set out mtu " + mtu);
     host_->Run([&mtu] { Shell("ip link set in mtu " + mtu); });
+  }
+
+  // Returns when `count` is that many, or after ten seconds.
+  static void AwaitCount(size_t many, const std::function<uint64_t()>& count) {
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (count() < many && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
   }
 };
 
@@ -84,11 +94,20 @@ TEST_F(XdpReceiveTest, ShowsTheKernelsDropsAsSoonAsTheyAreAskedFor) {
   const auto dropped = [this] {
     return Count("rx_no_chunk") + Count("rx_ring_full");
   };
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (dropped() < kTooMany && std::chrono::steady_clock::now() < end) {
-    std::this_thread::yield();
-  }
+  AwaitCount(kTooMany, dropped);
   EXPECT_EQ(dropped(), kTooMany);
+}
+
+TEST_F(XdpReceiveTest, ShowsCopiesWithoutRoomAsSoonAsTheyAreAskedFor) {
+  Open();
+  ASSERT_EQ(backend_->AddFlow(kSniffer), 0);
+  constexpr size_t kRingSlots = 16384;
+  constexpr size_t kTooMany = 10;
+  SendFromHost(Patterns(kRingSlots + kTooMany, 64));
+  AwaitCount(kTooMany, [this] { return Count("sniff_dropped"); });
+  EXPECT_EQ(Count("sniff_dropped"), kTooMany);
+  backend_->RemoveFlow(kSniffer);
+  EXPECT_EQ(Count("sniff_dropped"), kTooMany);
 }
 
 // The driver of a veth never sleeps so; the flag is set as another would.

@@ -44,6 +44,7 @@ class PacketBackend final : public Backend {
   LinkState ReadLink() noexcept override { return link_.Read(); }
   int link_fd() const noexcept override { return link_.fd(); }
   std::span<const BackendCounter> counters() const noexcept override {
+    rx_.CountDrops(counters_);
     return counters_.all();
   }
   std::string TakeWarning() override;
@@ -52,7 +53,7 @@ class PacketBackend final : public Backend {
   alignas(kCacheLine) PacketRx rx_;
   alignas(kCacheLine) PacketTx tx_;
   LinkWatch link_;
-  alignas(kCacheLine) PacketCounters counters_;
+  alignas(kCacheLine) mutable PacketCounters counters_;
   // Set-up only below.
   alignas(kCacheLine) BackendInfo info_;
   bool gone_told_ = false;

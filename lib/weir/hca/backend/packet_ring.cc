@@ -114,7 +114,7 @@ PacketRing::~PacketRing() {
   if (!memory_.empty()) munmap(memory_.data(), memory_.size());
 }
 
-uint64_t PacketRing::TakeDrops() noexcept {
+uint64_t PacketRing::TakeDrops() const noexcept {
   tpacket_stats stats{};
   socklen_t length = sizeof stats;
   if (getsockopt(fd(), SOL_PACKET, PACKET_STATISTICS, &stats, &length) != 0) {

@@ -72,7 +72,7 @@ class PacketRing {
 
   // Frames that the kernel dropped because there was no room, since the last
   // call: a system call. Owner lcore only.
-  uint64_t TakeDrops() noexcept;
+  uint64_t TakeDrops() const noexcept;
 
   // Receives what did not fit a slot, in the order of the slots that say so:
   // `header` and the bytes, to `room`. Returns those that are there; empty if

@@ -25,10 +25,6 @@ constexpr uint64_t kNsPerSecond = 1'000'000'000;
 // GSO_MAX_SIZE of Linux, 8 * 65535, and headers.
 constexpr size_t kMaxSuperFrameBytes = (size_t{512} << 10) + 512;
 
-// How often the kernel is asked for drops that no later frame announced: once
-// in so many polls that find nothing. A power of two.
-constexpr uint32_t kIdlePollsPerCheck = uint32_t{1} << 16;
-
 std::optional<net::VlanTag> TagOf(const tpacket2_hdr& header) noexcept {
   if ((header.tp_status & TP_STATUS_VLAN_VALID) == 0) return std::nullopt;
   const uint16_t tpid = (header.tp_status & TP_STATUS_VLAN_TPID_VALID) != 0
@@ -113,13 +109,6 @@ void PacketRx::Fill(PacketCounters& counters) noexcept {
     ring_.Advance();
     TakeSlot(slot, counters);
   }
-  if (window_.empty() && ++idle_polls_ % kIdlePollsPerCheck == 0) {
-    kernel_dropped_ = true;
-  }
-  if (kernel_dropped_) {
-    kernel_dropped_ = false;
-    counters.Add(PacketCount::kRxRingFull, ring_.TakeDrops());
-  }
 }
 
 void PacketRx::TakeSlot(PacketSlot slot, PacketCounters& counters) noexcept {
@@ -129,7 +118,6 @@ void PacketRx::TakeSlot(PacketSlot slot, PacketCounters& counters) noexcept {
       .header = slot.offload_header(),
       .tag = TagOf(header),
       .timestamp_ns = header.tp_sec * kNsPerSecond + header.tp_nsec};
-  if ((header.tp_status & TP_STATUS_LOSING) != 0) kernel_dropped_ = true;
   const std::span<std::byte> room =
       std::span(copy_).subspan(sizeof(net::VlanTag));
   if ((header.tp_status & TP_STATUS_COPY) != 0) {

@@ -38,6 +38,11 @@ class PacketRx {
   // True if Receive would show a frame. Owner lcore only.
   bool HasFrames() noexcept;
 
+  // Asks the kernel for its drops since the last call. Serialised with Receive.
+  void CountDrops(PacketCounters& counters) const noexcept {
+    counters.Add(PacketCount::kRxRingFull, ring_.TakeDrops());
+  }
+
   // Becomes readable when a frame arrives. Any thread.
   int fd() const noexcept { return ring_.fd(); }
 
@@ -58,8 +63,6 @@ class PacketRx {
   std::array<std::optional<PacketSlot>, RxWindow::kCapacity> slots_;
   PacketRing ring_;
   uint32_t frame_flags_;
-  uint32_t idle_polls_ = 0;
-  bool kernel_dropped_ = false;
 
   // A frame that does not stay in a slot, behind room for a tag: either it is
   // being cut, or it waits to be copied whole to pieces_.

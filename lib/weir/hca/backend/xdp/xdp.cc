@@ -77,6 +77,7 @@ class XdpBackend final : public Backend {
   void ClearWake() noexcept override;
   std::span<const BackendCounter> counters() const noexcept override {
     rx_.CountDrops(counters_);
+    if (sniffer_.has_value()) sniffer_->CountDrops(counters_);
     return counters_.all();
   }
   std::string TakeWarning() override;
@@ -84,7 +85,7 @@ class XdpBackend final : public Backend {
  private:
   XdpParts parts_;
   alignas(kCacheLine) XdpRx rx_;
-  std::optional<XdpSniffer> sniffer_;
+  mutable std::optional<XdpSniffer> sniffer_;
   // What the last Receive showed came from the sniffer.
   bool shows_sniffed_ = false;
   alignas(kCacheLine) XdpTx tx_;
@@ -118,8 +119,7 @@ std::span<const RxFrame> XdpBackend::Receive(size_t max) noexcept {
   if (!sniffer_.has_value()) return rx_.Receive(max, counters_);
   for (int attempt = 0; attempt < 2; ++attempt) {
     const std::span<const RxFrame> frames =
-        shows_sniffed_ ? sniffer_->Receive(max, counters_)
-                       : rx_.Receive(max, counters_);
+        shows_sniffed_ ? sniffer_->Receive(max) : rx_.Receive(max, counters_);
     if (!frames.empty()) return frames;
     shows_sniffed_ = !shows_sniffed_;
   }
@@ -159,6 +159,7 @@ void XdpBackend::RemoveFlow(const FlowRule& rule) noexcept {
     return;
   }
   if (copying_rules_ == 0 || --copying_rules_ > 0) return;
+  sniffer_->CountDrops(counters_);
   sniffer_.reset();
   shows_sniffed_ = false;
 }

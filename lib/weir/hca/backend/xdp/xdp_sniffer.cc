@@ -24,14 +24,12 @@ absl::StatusOr<XdpSniffer> XdpSniffer::Open(const NetdevFacts& netdev,
   return XdpSniffer(*std::move(ring));
 }
 
-std::span<const RxFrame> XdpSniffer::Receive(size_t max,
-                                             XdpCounters& counters) noexcept {
-  const std::span<const RxFrame> frames = rx_->Receive(max, counters_);
+void XdpSniffer::CountDrops(XdpCounters& counters) noexcept {
+  rx_->CountDrops(counters_);
   const uint64_t drops = counters_.value(PacketCount::kRxRingFull) +
                          counters_.value(PacketCount::kRxBadOffload);
   counters.Add(XdpCount::kSniffDropped, drops - seen_drops_);
   seen_drops_ = drops;
-  return frames;
 }
 
 // An error, such as a link that went down, stays until somebody asks for it.

@@ -26,9 +26,14 @@ class XdpSniffer {
                                          int wake_fd);
 
   // As those of Backend; every frame has kFrameSniffed. Owner lcore only.
-  std::span<const RxFrame> Receive(size_t max, XdpCounters& counters) noexcept;
+  std::span<const RxFrame> Receive(size_t max) noexcept {
+    return rx_->Receive(max, counters_);
+  }
   void Consume(size_t count) noexcept { rx_->Consume(count); }
   bool HasFrames() noexcept { return rx_->HasFrames(); }
+  // Adds what was dropped since the last call, here or by the kernel.
+  // Serialised with Receive.
+  void CountDrops(XdpCounters& counters) noexcept;
   void ClearWake() noexcept;
 
  private:
