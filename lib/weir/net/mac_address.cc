@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
 
 namespace weir::net {
 namespace {
@@ -20,8 +20,10 @@ uint8_t DigitValue(char digit) {
 
 std::string ToString(const MacAddress& mac) {
   const auto& o = mac.octets;
-  return absl::StrFormat("%02x:%02x:%02x:%02x:%02x:%02x", o[0], o[1], o[2],
-                         o[3], o[4], o[5]);
+  // Not StrFormat, which does not survive memory that runs out.
+  const auto two = [&o](size_t i) { return absl::Hex(o[i], absl::kZeroPad2); };
+  return absl::StrCat(two(0), ":", two(1), ":", two(2), ":", two(3), ":",
+                      two(4), ":", two(5));
 }
 
 std::optional<MacAddress> ParseMacAddress(absl::string_view text) {

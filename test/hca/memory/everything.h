@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace weir::hca {
@@ -60,6 +61,13 @@ class Everything {
   std::vector<std::byte> memory_;
   std::vector<ibv_flow*> flows_;
 };
+
+// The device of `key`, added while memory runs out; null if there is none.
+ibv_device* AddDevice(const std::string& key);
+
+// Makes and destroys all that a device can have, and flows, while memory runs
+// out; the test fails if any of it is left.
+void ExpectNothingLeftBehind(const std::string& key);
 
 }  // namespace weir::hca
 

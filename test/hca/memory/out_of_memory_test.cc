@@ -14,7 +14,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "test/hca/memory/allocation_failure.h"
 #include "test/hca/memory/at_last.h"
 #include "test/hca/memory/everything.h"
 #include "test/support/own_wire.h"
@@ -50,51 +49,10 @@ TEST(OutOfMemoryTest, ListsTheDevicesOfTheEnvironmentOnce) {
   EXPECT_EQ(names[names.size() - 1], "two");
 }
 
-ibv_device* AddDevice(const std::string& key) {
-  std::array<char, 64> name{};
-  std::array<char, 256> text{};
-  DoAtLast("weir_hca_add_device", [&] {
-    return weir_hca_add_device(key.c_str(), name.data(), text.data(),
-                               text.size());
-  });
-  ibv_device* found = nullptr;
-  ibv_device** const list = MakeAtLast(
-      "ibv_get_device_list", [] { return ibv_get_device_list(nullptr); });
-  for (ibv_device** at = list; *at != nullptr; ++at) {
-    if (std::string(name.data()) == ibv_get_device_name(*at)) found = *at;
-  }
-  ibv_free_device_list(list);
-  return found;
-}
-
 class OutOfMemoryMediumTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(OutOfMemoryMediumTest, LeavesNothingBehindWhereverItRunsOut) {
-  ibv_device* const device = AddDevice(GetParam());
-  ASSERT_NE(device, nullptr);
-  // What lasts as long as the process comes to be the first time.
-  { const Everything warm(device); }
-  const size_t before = LiveAllocations();
-  {
-    Everything all(device);
-    all.ResizeCq();
-    all.ReregisterMr();
-    for (ibv_qp* const qp : {all.qp, all.rss_qp}) {
-      all.AddFlow(qp, 0, 0);
-      for (uint8_t octet = 1; octet < 9; ++octet) {
-        all.AddFlow(qp, octet, 0xff,
-                    static_cast<Everything::Counts>(octet % 3 == 0));
-      }
-      all.AddFlow(qp, 1, 0x0f, Everything::Counts::kYes);
-      union ibv_gid gid {};
-      gid.raw[10] = 1;
-      DoAtLast("ibv_attach_mcast",
-               [&] { return ibv_attach_mcast(qp, &gid, 0); });
-      DoWithoutMemory("ibv_detach_mcast",
-                      [&] { return ibv_detach_mcast(qp, &gid, 0); });
-    }
-  }
-  EXPECT_EQ(LiveAllocations(), before);
+  ExpectNothingLeftBehind(GetParam());
 }
 
 TEST_P(OutOfMemoryMediumTest, KeepsControlCallsHonest) {

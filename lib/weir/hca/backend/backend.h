@@ -114,8 +114,8 @@ class Backend {
   // shares its frames with the kernel takes these and leaves it the rest. Once
   // for each distinct rule, serialised with Receive. AddFlow returns 0 or an
   // errno value: EOPNOTSUPP for a rule that the medium cannot express, ENOMEM
-  // when it can hold no more.
-  virtual int AddFlow(const FlowRule& /*rule*/) noexcept { return 0; }
+  // when it can hold no more; it does nothing if it runs out of memory.
+  virtual int AddFlow(const FlowRule& /*rule*/) { return 0; }
   virtual void RemoveFlow(const FlowRule& /*rule*/) noexcept {}
 
   // Whether the medium carries frames now; serialised with Receive. link_fd()

@@ -48,9 +48,7 @@ class Impaired final : public Backend {
   bool Flush() noexcept override;
   std::span<const RxFrame> Receive(size_t max) noexcept override;
   void Consume(size_t count) noexcept override;
-  int AddFlow(const FlowRule& rule) noexcept override {
-    return inner_->AddFlow(rule);
-  }
+  int AddFlow(const FlowRule& rule) override { return inner_->AddFlow(rule); }
   void RemoveFlow(const FlowRule& rule) noexcept override {
     inner_->RemoveFlow(rule);
   }

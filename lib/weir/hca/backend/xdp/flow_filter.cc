@@ -83,7 +83,7 @@ absl::Status FlowFilter::SetSocket(uint32_t queue, int fd,
                      {.object = object, .call = "filling the socket map"});
 }
 
-int FlowFilter::Add(const FlowMatch& match) noexcept {
+int FlowFilter::Add(const FlowMatch& match) {
   const std::span<const uint64_t> beyond =
       std::span(match.mask).subspan(kFilterWords);
   if (!IsZero(beyond)) return EOPNOTSUPP;
@@ -101,16 +101,19 @@ int FlowFilter::Add(const FlowMatch& match) noexcept {
   if (slot == nullptr) {
     if (const int error = TakeMask(mask, slot); error != 0) return error;
   }
-  if (slot->values.contains(value)) {
-    ++slot->values[value];
-    return 0;
+  // A slot without values counts as free, also if there is no memory for this.
+  const auto [at, is_new] = slot->values.try_emplace(value, 0);
+  if (is_new) {
+    const FlowFilterKey key = KeyOf(*slot, value);
+    const uint32_t present = 1;
+    const int error = bpf_map_update_elem(rules_fd_, &key, &present, BPF_ANY);
+    if (error != 0) {
+      slot->values.erase(at);
+      // The map says E2BIG when it is full.
+      return error == -E2BIG ? ENOMEM : -error;
+    }
   }
-  const FlowFilterKey key = KeyOf(*slot, value);
-  const uint32_t present = 1;
-  const int error = bpf_map_update_elem(rules_fd_, &key, &present, BPF_ANY);
-  // The map says E2BIG when it is full.
-  if (error != 0) return error == -E2BIG ? ENOMEM : -error;
-  slot->values[value] = 1;
+  ++at->second;
   return 0;
 }
 

@@ -45,7 +45,8 @@ class FlowFilter {
   // Takes frames that fulfil `match` from now on, or no longer; equal matches
   // count. Returns 0 or an errno value: EOPNOTSUPP for fields that the program
   // does not read, ENOMEM for more rules or more different masks than it holds.
-  int Add(const FlowMatch& match) noexcept;
+  // Add does nothing if it runs out of memory.
+  int Add(const FlowMatch& match);
   void Remove(const FlowMatch& match) noexcept;
 
  private:

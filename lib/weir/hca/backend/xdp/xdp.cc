@@ -68,7 +68,7 @@ class XdpBackend final : public Backend {
   bool Flush() noexcept override { return tx_.Flush(counters_); }
   std::span<const RxFrame> Receive(size_t max) noexcept override;
   void Consume(size_t count) noexcept override;
-  int AddFlow(const FlowRule& rule) noexcept override;
+  int AddFlow(const FlowRule& rule) override;
   void RemoveFlow(const FlowRule& rule) noexcept override;
   LinkState ReadLink() noexcept override { return parts_.link_watch.Read(); }
   int link_fd() const noexcept override { return parts_.link_watch.fd(); }
@@ -141,7 +141,7 @@ bool IsCopying(const FlowRule& rule) noexcept {
   return rule.kind == FlowKind::kSniffer || !rule.traps;
 }
 
-int XdpBackend::AddFlow(const FlowRule& rule) noexcept {
+int XdpBackend::AddFlow(const FlowRule& rule) {
   if (!IsCopying(rule)) return parts_.filter.Add(rule.match);
   if (!sniffer_.has_value()) {
     absl::StatusOr<XdpSniffer> sniffer =
