@@ -1,18 +1,21 @@
 #include "weir/hca/backend/wire/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
-#include <system_error>
+#include <cstdio>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weir/base/errno_status.h"
 #include "weir/hca/backend/wire/layout.h"
@@ -111,18 +114,21 @@ absl::StatusOr<WireFile> WireFile::OpenLocked(absl::string_view object,
   }
 }
 
+// Not by std::filesystem, whose iterators do not survive memory that runs out.
 void WireFile::RemoveLeftovers() {
+  struct Close {
+    void operator()(DIR* directory) const noexcept { closedir(directory); }
+  };
   const std::string prefix = FilePrefix();
   std::vector<std::string> paths;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(std::string(kDirectory),
-                                                 error);
-       !error && entry != std::filesystem::directory_iterator();
-       entry.increment(error)) {
-    const std::string name = entry->path().filename();
+  const std::unique_ptr<DIR, Close> directory(opendir(kDirectory.data()));
+  while (directory != nullptr) {
+    const dirent* const entry = readdir(directory.get());
+    if (entry == nullptr) break;
+    const absl::string_view name = entry->d_name;
     // A dot is in the names of FIFOs alone.
-    if (name.starts_with(prefix) && name.find('.') == std::string::npos) {
-      paths.push_back(entry->path());
+    if (absl::StartsWith(name, prefix) && !absl::StrContains(name, '.')) {
+      paths.push_back(absl::StrCat(kDirectory, "/", name));
     }
   }
   for (const std::string& path : paths) RemoveLeftover(path);
@@ -224,10 +230,18 @@ absl::Status WireFile::Allocate(size_t offset, size_t bytes) {
                                        "smaller"});
 }
 
+// Without memory of its own: whatever closes cannot fail.
+void WireFile::RemoveWake(size_t end) noexcept {
+  std::array<char, 512> path;
+  std::snprintf(path.data(), path.size(), "%s.wake-%c", path_.c_str(),
+                WireEndLetter(end));
+  unlink(path.data());
+}
+
 void WireFile::Remove() noexcept {
   struct stat facts {};
   if (fstat(fd(), &facts) != 0 || facts.st_nlink == 0) return;
-  for (size_t end = 0; end < kWireEnds; ++end) unlink(WakePath(end).c_str());
+  for (size_t end = 0; end < kWireEnds; ++end) RemoveWake(end);
   unlink(path_.c_str());
 }
 

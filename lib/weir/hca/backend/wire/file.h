@@ -42,6 +42,8 @@ class WireFile {
   const std::string& path() const noexcept { return path_; }
   // Where the wake-ups of an end go: a FIFO beside the file. Any thread.
   std::string WakePath(size_t end) const;
+  // Removes that of WakePath.
+  void RemoveWake(size_t end) noexcept;
 
   // The lock that whoever changes anything but ring indices holds. Lock waits
   // for a few seconds at most. Threads of one process share it: they need

@@ -170,7 +170,7 @@ void WireMedium::Close() noexcept {
   if (end_ < kWireEnds) {
     if (is_open(end_)) SetGeneration(end_, generation(end_) + 1);
     Drain(end_);
-    unlink(file_.WakePath(end_).c_str());
+    file_.RemoveWake(end_);
   }
   if (!AnyOtherIsHeld()) file_.Remove();
 }
