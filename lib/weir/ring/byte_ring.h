@@ -93,7 +93,9 @@ class ByteRingWriter {
   }
 
   void StoreHeader(uint64_t offset, internal::ByteRingHeader header) noexcept {
-    std::memcpy(bytes_.data() + offset, &header, sizeof header);
+    // One word by shifts: compilers would build it in a vector register.
+    const uint64_t word = header.length | uint64_t{header.tag} << 32;
+    std::memcpy(bytes_.data() + offset, &word, sizeof word);
   }
 
   ByteRingIndices* indices_;
@@ -225,9 +227,12 @@ class ByteRingReader {
   }
 
   internal::ByteRingHeader LoadHeader(uint64_t position) const noexcept {
-    internal::ByteRingHeader header;
-    std::memcpy(&header, bytes_.data() + Offset(position), sizeof header);
-    return header;
+    // Taken apart by shifts: compilers would go through a vector register, and
+    // the next record cannot be looked for before the length is there.
+    uint64_t word = 0;
+    std::memcpy(&word, bytes_.data() + Offset(position), sizeof word);
+    return {.length = static_cast<uint32_t>(word),
+            .tag = static_cast<uint32_t>(word >> 32)};
   }
 
   ByteRingIndices* indices_;

@@ -28,15 +28,21 @@ void WireReceiver::TakeMore(size_t max) noexcept {
   }
 }
 
+// Reader and place are copies, so that they stay in registers: what is written
+// may be anything else.
 void WireReceiver::TakeFrom(size_t end, size_t max) noexcept {
   Path& path = paths_[end];
-  path.reader->Take(max, [&](std::span<const std::byte> frame, uint32_t flags) {
-    frames_[tail_] = {.data = frame.data(),
-                      .length_bytes = static_cast<uint32_t>(frame.size()),
-                      .flags = flags,
-                      .timestamp_ns = 0};
-    from_[tail_++] = static_cast<uint8_t>(end);
+  ByteRingReader reader = *path.reader;
+  size_t tail = tail_;
+  reader.Take(max, [&](std::span<const std::byte> frame, uint32_t flags) {
+    frames_[tail] = {.data = frame.data(),
+                     .length_bytes = static_cast<uint32_t>(frame.size()),
+                     .flags = flags,
+                     .timestamp_ns = 0};
+    from_[tail++] = static_cast<uint8_t>(end);
   });
+  tail_ = tail;
+  *path.reader = reader;
   if (path.damages != path.reader->damages()) [[unlikely]] {
     path.damages = path.reader->damages();
     damaged_.Add(1);

@@ -1,8 +1,7 @@
 #include "weir/hca/backend/wire/sender.h"
 
-#include <cstring>
-
 #include "weir/hca/backend/wire/wake.h"
+#include "weir/hca/frame_copy.h"
 
 namespace weir::hca {
 namespace {
@@ -10,10 +9,11 @@ namespace {
 // How often to ask whether an end whose ring is full is alive.
 constexpr std::chrono::milliseconds kLookPause{1};
 
-void Gather(const TxFrame& frame, std::byte* to) noexcept {
+inline void Gather(const TxFrame& frame, std::byte* to) noexcept {
   for (const iovec& segment : frame.segments) {
     if (segment.iov_len == 0) continue;
-    std::memcpy(to, segment.iov_base, segment.iov_len);
+    CopyFrame(to, static_cast<const std::byte*>(segment.iov_base),
+              segment.iov_len);
     to += segment.iov_len;
   }
 }
