@@ -22,7 +22,7 @@ using testing::IsEmpty;
 std::unique_ptr<Backend> MustOpen(const std::string& text) {
   auto end = OpenWire(ParseDeviceKey(text).value());
   EXPECT_TRUE(end.ok()) << end.status();
-  return *std::move(end);
+  return end.ok() ? *std::move(end) : nullptr;
 }
 
 std::string OpenError(const std::string& text) {
@@ -236,6 +236,23 @@ TEST(WireTest, WakesAnEndThatWasOpenedAnew) {
     opener.join();
     const bool is_woken = IsReadable(*b);
     ASSERT_TRUE(is_woken || !is_armed || b->Receive(1).empty()) << round;
+  }
+}
+
+// As is that of a process that was killed for as long as anybody reads about
+// its memory.
+TEST(WireTest, WaitsForAnEndThatIsBeingClosed) {
+  for (int round = 0; round < 100; ++round) {
+    auto before = MustOpen(OwnWire("t") + ",end=a");
+    std::atomic<bool> go = false;
+    std::thread opener([&] {
+      go = true;
+      MustOpen(OwnWire("t") + ",end=a");
+    });
+    while (!go) {
+    }
+    before.reset();
+    opener.join();
   }
 }
 

@@ -4,7 +4,9 @@
 
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +15,12 @@
 
 namespace weir::hca {
 namespace {
+
+// For an end that is not free yet. The locks of a process that was killed go
+// with its memory, and whoever reads about that in /proc keeps it a little
+// longer than the process is there.
+constexpr std::chrono::milliseconds kPatience{200};
+constexpr std::chrono::milliseconds kPause{1};
 
 absl::Status Foreign(const WireRequest& request, const WireFile& file,
                      absl::string_view what) {
@@ -26,6 +34,19 @@ absl::Status Foreign(const WireRequest& request, const WireFile& file,
 absl::StatusOr<std::unique_ptr<WireMedium>> WireMedium::Open(
     const WireRequest& request) {
   WireFile::RemoveLeftovers();
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    auto medium = TryOpen(request);
+    if (medium.ok() || !absl::IsAlreadyExists(medium.status()) ||
+        std::chrono::steady_clock::now() > deadline) {
+      return medium;
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+absl::StatusOr<std::unique_ptr<WireMedium>> WireMedium::TryOpen(
+    const WireRequest& request) {
   absl::StatusOr<WireFile> file =
       WireFile::OpenLocked(request.object, request.name);
   if (!file.ok()) return file.status();

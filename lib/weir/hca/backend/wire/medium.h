@@ -40,9 +40,9 @@ class WireMedium {
  public:
   // Takes an end of the wire. What is still on the way to it from before is
   // counted as abandoned. InvalidArgument for a wire of another geometry;
-  // AlreadyExists if the end, or all, are open; FailedPrecondition for a file
-  // that is not a wire's; ResourceExhausted if memory is short; else as the
-  // system says. Any thread.
+  // AlreadyExists if the end, or all, are open and stay so for a fifth of a
+  // second; FailedPrecondition for a file that is not a wire's;
+  // ResourceExhausted if memory is short; else as the system says. Any thread.
   static absl::StatusOr<std::unique_ptr<WireMedium>> Open(
       const WireRequest& request);
   WireMedium(const WireMedium&) = delete;
@@ -88,7 +88,9 @@ class WireMedium {
  private:
   explicit WireMedium(WireFile file) noexcept;
 
-  // The steps of Open, under the lock of the file.
+  static absl::StatusOr<std::unique_ptr<WireMedium>> TryOpen(
+      const WireRequest& request);
+  // Its steps, under the lock of the file.
   absl::Status Enter(const WireRequest& request);
   absl::Status MapHeader();
   absl::Status Format(const WireRequest& request);
