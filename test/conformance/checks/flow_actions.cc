@@ -139,6 +139,16 @@ void DontTrapGivesACopyAndGoesOn(Lab& lab) {
   EXPECT_EQ(first.Receive(2), PlainFrames(2));
 }
 
+void DontTrapAloneGivesACopy(Lab& lab) {
+  Rig rig(lab, PlainFrames(2));
+  TestQp qp(rig);
+  ASSERT_TRUE(qp.ok());
+  qp.PostRecvs(0, 2);
+  qp.Take(TakeTo(kTestMacB).Flags(IBV_FLOW_ATTR_FLAGS_DONT_TRAP));
+  rig.Deliver();
+  EXPECT_EQ(qp.Receive(2), PlainFrames(2));
+}
+
 void DontTrapIsOfNormalRules(Lab& lab) {
   Rig rig(lab);
   TestQp qp(rig);
@@ -191,6 +201,8 @@ CheckList FlowActionChecks() {
        CountersTellWhatFits},
       {"flow_actions.dont_trap_gives_a_copy_and_goes_on",
        kInject | kDontTrapCap, DontTrapGivesACopyAndGoesOn},
+      {"flow_actions.dont_trap_alone_gives_a_copy", kInject | kDontTrapCap,
+       DontTrapAloneGivesACopy},
       {"flow_actions.dont_trap_is_of_normal_rules", kDontTrapCap,
        DontTrapIsOfNormalRules},
       {"flow_actions.tag_has_24_bits", kFlowTagCap, TagHas24Bits},

@@ -33,7 +33,7 @@ class NullLab final : public Lab {
              .why_not = WhyNot,
              .pinned = true,
              .capabilities = kSoftCapabilities,
-             .not_applicable = 146,
+             .not_applicable = 147,
              // The destination of null's template.
              .arrivals_to = net::MacAddress{{2, 0, 0, 0, 0, 2}}}),
         device_(device) {}
