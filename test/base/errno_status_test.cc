@@ -22,6 +22,23 @@ TEST(ErrnoStatusTest, LeavesOutAnEmptyRemedyWithItsSemicolon) {
       "in.pcap: open: No such file or directory");
 }
 
+TEST(ErrnoStatusTest, HasARemedyOfItsOwnForLimits) {
+  const FailedCall failed{.object = "x", .call = "open", .remedy = "rename it"};
+  EXPECT_EQ(ErrnoStatus(EMFILE, failed).message(),
+            "x: open: Too many open files; raise the limit of open files "
+            "(ulimit -n)");
+  EXPECT_EQ(ErrnoStatus(ENOSPC, failed).message(),
+            "x: open: No space left on device; rename it");
+  EXPECT_EQ(ErrnoStatus(ENOSPC, {.object = "x", .call = "write"}).message(),
+            "x: write: No space left on device; make room there");
+}
+
+TEST(ErrnoStatusTest, RemembersTheNumber) {
+  const FailedCall failed{.object = "x", .call = "y"};
+  EXPECT_EQ(ErrnoOf(ErrnoStatus(EMFILE, failed)), EMFILE);
+  EXPECT_EQ(ErrnoOf(absl::InternalError("x")), std::nullopt);
+}
+
 TEST(ErrnoStatusTest, PicksTheCodeThatFits) {
   const FailedCall failed{.object = "x", .call = "y"};
   EXPECT_EQ(ErrnoStatus(EPERM, failed).code(),

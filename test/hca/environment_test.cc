@@ -50,6 +50,24 @@ TEST(EnvironmentTest, SaysWhichFaultsNoDeviceHasToDoWith) {
                           "WEIR_HCA_DEVICES gives"));
 }
 
+TEST(EnvironmentTest, TakesNoSpacesForAPartOfNameOrKey) {
+  const auto devices = SplitDeviceList(" a = null: ; wire:x ");
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_EQ(devices[0].name, "a");
+  EXPECT_EQ(devices[0].key, "null:");
+  EXPECT_EQ(devices[1].key, "wire:x");
+}
+
+TEST(EnvironmentTest, CutsNamesToTheirRoomBetweenCharacters) {
+  const std::string a(61, 'a');
+  const auto devices = SplitDeviceList(
+      a + "bcd=null:;" + a + "\xe2\x82\xac=null:;" + a + "\xc3\xa4=null:");
+  ASSERT_EQ(devices.size(), 3u);
+  EXPECT_EQ(devices[0].name, a + "bc");
+  EXPECT_EQ(devices[1].name, a);
+  EXPECT_EQ(devices[2].name, a + "\xc3\xa4");
+}
+
 TEST(EnvironmentTest, LeavesDevicesAloneThatNoFaultNames) {
   for (const std::string faults : {"", ";", "c=remove@1", "=remove@1"}) {
     EXPECT_THAT(KeysAfter("a=null:;null:", faults),

@@ -1,6 +1,7 @@
 // The lives of objects as programs treat them: leaked, destroyed in odd orders
 // and by many threads, left behind by fork, exec and exit.
 
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <sys/select.h>
@@ -19,6 +20,7 @@
 
 #include "gtest/gtest.h"
 #include "test/hca/verbs_rig.h"
+#include "test/support/own_wire.h"
 
 namespace weir::hca {
 namespace {
@@ -323,6 +325,21 @@ TEST(ForkTest, LetsAChildOpenWhatItsParentHasOpen) {
   // The child had a plug of its own.
   ASSERT_EQ(rig.PostSend(0, 60, IBV_SEND_SIGNALED), 0);
   EXPECT_EQ(rig.Poll(2).size(), 2u);
+}
+
+// Else what the program prints would get into them.
+TEST(LifetimeTest, LeavesClosedStandardStreamsClosed) {
+  EXPECT_EQ(InChild([] {
+              for (const int fd : {0, 1, 2}) close(fd);
+              const VerbsRig rig(
+                  {.key = OwnWire("closed_streams"), .with_channel = true});
+              int closed = 0;
+              for (const int fd : {0, 1, 2}) {
+                closed += fcntl(fd, F_GETFD) == -1 ? 1 : 0;
+              }
+              return closed;
+            }),
+            3);
 }
 
 TEST(ForkTest, LeavesNoDescriptorToAnotherProgram) {

@@ -4,6 +4,8 @@
 #ifndef WEIR_BASE_ERRNO_STATUS_H_
 #define WEIR_BASE_ERRNO_STATUS_H_
 
+#include <optional>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
@@ -18,8 +20,14 @@ struct FailedCall {
 };
 
 // A Status with the code that fits `error_number` (an errno value, not 0) and
-// the message described at FailedCall. Any thread.
+// the message described at FailedCall. Where the number itself says what to do
+// (too many open files; no space, without a remedy of the call), that is it.
+// Any thread.
 absl::Status ErrnoStatus(int error_number, const FailedCall& failed);
+
+// The number that ErrnoStatus made `status` of; nothing if it did not. Any
+// thread.
+std::optional<int> ErrnoOf(const absl::Status& status);
 
 }  // namespace weir
 

@@ -1,11 +1,13 @@
 // A lock for the few places where the verbs API lets several threads call the
 // same object (QP, CQ, port of the software HCA). Held for a burst at most;
-// uncontended it costs one atomic exchange.
+// uncontended it costs one atomic exchange. Who has waited for longer than a
+// burst gives its core to others: the holder may be a thread that shares it.
 
 #ifndef WEIR_BASE_SPIN_LOCK_H_
 #define WEIR_BASE_SPIN_LOCK_H_
 
 #include <atomic>
+#include <thread>
 
 #include "weir/base/cpu_relax.h"
 
@@ -21,9 +23,13 @@ class SpinLock {
   ~SpinLock() = default;
 
   void lock() noexcept {
-    while (!try_lock()) {
+    for (int spins = 0; !try_lock();) {
       while (locked_.load(std::memory_order_relaxed)) {
-        CpuRelax();
+        if (++spins < kSpins) {
+          CpuRelax();
+        } else {
+          std::this_thread::yield();
+        }
       }
     }
   }
@@ -35,6 +41,9 @@ class SpinLock {
   void unlock() noexcept { locked_.store(false, std::memory_order_release); }
 
  private:
+  // Some microseconds.
+  static constexpr int kSpins = 256;
+
   std::atomic<bool> locked_{false};
 };
 

@@ -9,14 +9,16 @@
 #include <cerrno>
 #include <mutex>
 
+#include "weir/base/descriptor.h"
 #include "weir/hca/limits.h"
 
 namespace weir::hca {
 
 AsyncEvents::AsyncEvents()
-    : fd_(epoll_create1(EPOLL_CLOEXEC)),
-      event_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-      timer_fd_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)),
+    : fd_(AboveStdio(epoll_create1(EPOLL_CLOEXEC))),
+      event_fd_(AboveStdio(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))),
+      timer_fd_(AboveStdio(
+          timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC))),
       of_port_{AsyncSource(IBV_EVENT_PORT_ACTIVE),
                AsyncSource(IBV_EVENT_PORT_ERR),
                AsyncSource(IBV_EVENT_DEVICE_FATAL)} {

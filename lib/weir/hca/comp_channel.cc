@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <mutex>
 
+#include "weir/base/descriptor.h"
 #include "weir/hca/completion_queue.h"
 #include "weir/hca/port.h"
 
@@ -34,10 +35,10 @@ bool Watch(int epoll_fd, int fd, uint32_t events, Waker waker) {
 
 std::unique_ptr<CompChannel> CompChannel::Create(ibv_context* context,
                                                  Port& port) {
-  const int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-  const int event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  const int epoll_fd = AboveStdio(epoll_create1(EPOLL_CLOEXEC));
+  const int event_fd = AboveStdio(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   const int timer_fd =
-      timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+      AboveStdio(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
   const int error = errno;
   std::unique_ptr<CompChannel> channel(
       new CompChannel(context, port, epoll_fd, event_fd, timer_fd));

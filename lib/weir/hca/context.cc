@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "weir/base/errno_status.h"
 #include "weir/hca/attributes.h"
 #include "weir/hca/limits.h"
 #include "weir/hca/pinned_memory.h"
@@ -37,7 +38,8 @@ PinnedMemory& Pinned() {
   return *pinned;
 }
 
-int ErrnoOf(const absl::Status& status) {
+int ReasonOf(const absl::Status& status) {
+  if (const auto number = ErrnoOf(status); number.has_value()) return *number;
   switch (status.code()) {
     case absl::StatusCode::kNotFound:
       return ENOENT;
@@ -64,12 +66,13 @@ Context* Context::Open(Device& device) {
 
 Context* Context::OpenOrThrow(Device& device) {
   auto port = device.OpenPort();
-  if (!port.ok()) return Refuse<Context>(ErrnoOf(port.status()));
+  if (!port.ok()) return Refuse<Context>(ReasonOf(port.status()));
   Rollback close([&device] { device.ClosePort(); });
   auto* opened = new Context(device, *std::move(port));
   close.Keep();
   if (opened->events_.fd() >= 0) return opened;
   const int error = errno;
+  device.ExplainFailure(error, "epoll");
   opened->Close();
   return Refuse<Context>(error);
 }

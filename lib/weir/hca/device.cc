@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "weir/base/errno_status.h"
 #include "weir/hca/backend/open_backend.h"
 #include "weir/hca/device_key.h"
 
@@ -109,6 +110,13 @@ void Device::ClosePort() {
   if (--users_ > 0) return;
   port_->Close();
   port_.reset();
+}
+
+void Device::ExplainFailure(int error, absl::string_view call) {
+  const absl::Status status =
+      ErrnoStatus(error, {.object = key_, .call = call});
+  const std::lock_guard hold(lock_);
+  open_error_ = std::string(status.message());
 }
 
 std::string Device::open_error() {

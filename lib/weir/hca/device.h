@@ -41,6 +41,10 @@ class Device : public PublicObject<ibv_device> {
   // Takes back one OpenPort; the last one gives the medium back. Any thread.
   void ClosePort();
 
+  // Says in open_error that `call` failed with `error` after OpenPort. Any
+  // thread.
+  void ExplainFailure(int error, absl::string_view call);
+
   // Holds off what opens and closes, while the process forks.
   void lock() { lock_.lock(); }
   void unlock() { lock_.unlock(); }

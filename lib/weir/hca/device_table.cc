@@ -113,8 +113,15 @@ std::vector<std::string> DeviceTable::AddFromEnvironment() {
   for (const NamedKey& each : named) {
     // A name that another device has would hide this one.
     const bool keeps_name = !each.name.empty() && !IsTaken(each.name);
-    Add(each.key, keeps_name ? each.name : FreeName(named),
-        Device::Origin::kEnvironment);
+    const Device* const added =
+        Add(each.key, keeps_name ? each.name : FreeName(named),
+            Device::Origin::kEnvironment);
+    if (added == nullptr) {
+      problems.push_back(absl::StrCat("WEIR_HCA_DEVICES: ", named.size(),
+                                      " devices; only the first ", kMaxDevices,
+                                      " are there, name fewer"));
+      break;
+    }
   }
   leave.Keep();
   return problems;

@@ -1,5 +1,6 @@
 #include "weir/hca/environment.h"
 
+#include <infiniband/verbs.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <sys/ioctl.h>
@@ -27,6 +28,18 @@ bool IsEthernetAndUp(int socket_fd, const char* netdev) {
          request.ifr_hwaddr.sa_family == ARPHRD_ETHER;
 }
 
+// What ibv_device has room for, without a part of a character of UTF-8.
+std::string ShortName(absl::string_view name) {
+  constexpr size_t kMaxBytes = IBV_SYSFS_NAME_MAX - 1;
+  if (name.size() <= kMaxBytes) return std::string(name);
+  size_t size = kMaxBytes;
+  const auto continues = [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+  };
+  while (size > 0 && continues(name[size])) --size;
+  return std::string(name.substr(0, size));
+}
+
 std::string NamesOf(const std::vector<NamedKey>& devices) {
   std::string names;
   for (const NamedKey& device : devices) {
@@ -46,9 +59,10 @@ std::vector<NamedKey> SplitDeviceList(absl::string_view text) {
     // A "=" in front of the first ":" ends a name; others are of options.
     const size_t equals = entry.find('=');
     const bool named = equals < entry.find(':');
-    devices.push_back(
-        {.name = std::string(named ? entry.substr(0, equals) : ""),
-         .key = std::string(named ? entry.substr(equals + 1) : entry)});
+    const absl::string_view name = named ? entry.substr(0, equals) : "";
+    const absl::string_view key = named ? entry.substr(equals + 1) : entry;
+    devices.push_back({.name = ShortName(absl::StripAsciiWhitespace(name)),
+                       .key = std::string(absl::StripAsciiWhitespace(key))});
   }
   return devices;
 }

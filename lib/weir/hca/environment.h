@@ -17,8 +17,9 @@ struct NamedKey {
   std::string key;
 };
 
-// Splits "name=kind:argument,...;kind:argument" at its semicolons. Whether a
-// key is good shows when the device is opened. Any thread.
+// Splits "name=kind:argument,...;kind:argument" at its semicolons. Names are
+// cut to the 63 bytes that ibv_device has room for. Whether a key is good shows
+// when the device is opened. Any thread.
 std::vector<NamedKey> SplitDeviceList(absl::string_view text);
 
 // Gives the devices that "name=FAULTS;..." names the option `fault=FAULTS`.

@@ -109,7 +109,7 @@ TEST(CaptureWriterTest, LosesAndCountsWhatDoesNotFitAndStaysWhole) {
 
 TEST(CaptureWriterTest, ReportsAFullDevice) {
   EXPECT_EQ(CaptureWriter::Create("/dev/full", nullptr).status().message(),
-            "/dev/full: write: No space left on device");
+            "/dev/full: write: No space left on device; make room there");
 }
 
 TEST(CaptureWriterTest, RefusesItsOwnInputAndLeavesItAlone) {
@@ -146,7 +146,8 @@ TEST(CaptureWriterTest, SharesDevicesThatAreNoFiles) {
 
 TEST(CaptureWriterTest, NamesTheFileItCannotCreate) {
   EXPECT_EQ(CaptureWriter::Create("/nowhere/a", nullptr).status().message(),
-            "/nowhere/a: open for writing: No such file or directory");
+            "/nowhere/a: open for writing: No such file or directory; "
+            "name a file that may be written");
 }
 
 TEST(CaptureWriterTest, LosesFramesButNotTheProgramWithTheReaderOfAPipe) {

@@ -39,7 +39,11 @@ bool MountShm(const char* options) {
 
 class WireFileTest : public testing::Test {
  protected:
-  ~WireFileTest() override { unlink(path_.c_str()); }
+  ~WireFileTest() override {
+    unlink(path_.c_str());
+    // Of the ends that were killed.
+    for (const char end : {'a', 'b'}) unlink((path_ + ".wake-" + end).c_str());
+  }
 
   static absl::StatusOr<std::unique_ptr<Backend>> Open(
       const std::string& text) {

@@ -121,9 +121,13 @@ TEST(WireTest, WiresOfDifferentNamesAreApart) {
 TEST(WireTest, TheSecondEndTakesTheOptionsOfTheFirst) {
   const auto a = MustOpen(OwnWire("t") + ",mtu=9000,flow_control=off");
   EXPECT_EQ(OpenError(OwnWire("t") + ",mtu=1500"),
-            OwnWire("t") + ",mtu=1500: the other end has mtu=9000");
+            OwnWire("t") +
+                ",mtu=1500: the other end has mtu=9000; "
+                "give both the same or leave it out");
   EXPECT_EQ(OpenError(OwnWire("t") + ",bytes=65536"),
-            OwnWire("t") + ",bytes=65536: the other end has bytes=262144");
+            OwnWire("t") +
+                ",bytes=65536: the other end has bytes=262144; "
+                "give both the same or leave it out");
   const auto b = MustOpen(OwnWire("t"));
   EXPECT_EQ(b->info().mtu_bytes, 9000u);
   EXPECT_FALSE(a->info().flow_control);

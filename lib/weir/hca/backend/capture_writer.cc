@@ -95,7 +95,9 @@ absl::StatusOr<CaptureWriter> CaptureWriter::Create(const std::string& path,
   // Not emptied yet: it may be the input.
   UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, kFileMode));
   if (!fd.is_open()) {
-    return ErrnoStatus(errno, {.object = path, .call = "open for writing"});
+    return ErrnoStatus(errno, {.object = path,
+                               .call = "open for writing",
+                               .remedy = "name a file that may be written"});
   }
   if (input != nullptr && input->IsSameFileAs(fd.get())) {
     return absl::InvalidArgumentError(

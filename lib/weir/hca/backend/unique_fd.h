@@ -8,14 +8,17 @@
 
 #include <utility>
 
+#include "weir/base/descriptor.h"
+
 namespace weir::hca {
 
 // Closes what it holds. Any thread.
 class UniqueFd {
  public:
   UniqueFd() = default;
-  // Takes over `fd`; a negative one means that there is none.
-  explicit UniqueFd(int fd) noexcept : fd_(fd) {}
+  // Takes over `fd`, or AboveStdio of it; a negative one means that there is
+  // none.
+  explicit UniqueFd(int fd) noexcept : fd_(AboveStdio(fd)) {}
   UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept {
     std::swap(fd_, other.fd_);

@@ -125,12 +125,14 @@ absl::Status WireMedium::CheckHeader(const WireRequest& request,
   }
   if (request.mtu_given && request.geometry.mtu_bytes != actual.mtu_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
-        request.object, ": the other end has mtu=", actual.mtu_bytes));
+        request.object, ": the other end has mtu=", actual.mtu_bytes,
+        "; give both the same or leave it out"));
   }
   if (request.ring_bytes_given &&
       request.geometry.ring_bytes != actual.ring_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
-        request.object, ": the other end has bytes=", actual.ring_bytes));
+        request.object, ": the other end has bytes=", actual.ring_bytes,
+        "; give both the same or leave it out"));
   }
   return absl::OkStatus();
 }

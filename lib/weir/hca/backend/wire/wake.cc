@@ -33,7 +33,10 @@ absl::StatusOr<WireWake> WireWake::Open(std::string fifo_path,
   // What a killed process has left may hold old wake-ups.
   unlink(fifo_path.c_str());
   if (mkfifo(fifo_path.c_str(), S_IRUSR | S_IWUSR) != 0) {
-    return ErrnoStatus(errno, {.object = fifo_path, .call = "mkfifo"});
+    return ErrnoStatus(errno, {.object = fifo_path,
+                               .call = "mkfifo",
+                               .remedy = "remove what is there or choose "
+                                         "another name"});
   }
   UniqueFd fifo = OpenWake(fifo_path);
   if (!fifo.is_open()) {

@@ -79,7 +79,7 @@ absl::string_view BindRemedy(int error, bool jumbo) {
   switch (error) {
     case EBUSY:
       return "another AF_XDP socket has this queue; end the program that holds "
-             "it, or take other queues (queue=, queues=)";
+             "it, or leave it out if it is one of the last (queues=COUNT)";
     case EINVAL:
       return jumbo ? "frames of more than 3818 bytes need Linux 6.6; lower the "
                      "MTU to 3800"
