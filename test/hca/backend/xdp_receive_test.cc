@@ -2,6 +2,7 @@
 // several pieces, too long, without room, awaited in a sleep.
 
 #include <linux/if_xdp.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -108,6 +109,22 @@ TEST_F(XdpReceiveTest, ShowsCopiesWithoutRoomAsSoonAsTheyAreAskedFor) {
   EXPECT_EQ(Count("sniff_dropped"), kTooMany);
   backend_->RemoveFlow(kSniffer);
   EXPECT_EQ(Count("sniff_dropped"), kTooMany);
+}
+
+// The kernel goes through those who watch a socket for every frame.
+TEST_F(XdpReceiveTest, HasItsSocketsWatchedOnlyForSleepers) {
+  Open();
+  ASSERT_EQ(backend_->AddFlow(kEverything), 0);
+  pollfd wake = {.fd = backend_->wake_fd(), .events = POLLIN, .revents = 0};
+  ASSERT_FALSE(backend_->ArmReceive());
+  const FrameBytes frame = PatternFrame(1, 64);
+  SendFromHost({frame});
+  ASSERT_EQ(poll(&wake, 1, 10'000), 1);
+  backend_->ClearWake();
+  EXPECT_EQ(poll(&wake, 1, 0), 0);
+  EXPECT_TRUE(backend_->ArmReceive());
+  EXPECT_EQ(poll(&wake, 1, 0), 1);
+  EXPECT_EQ(TakeHere(1), std::vector<FrameBytes>{frame});
 }
 
 // The driver of a veth never sleeps so; the flag is set as another would.

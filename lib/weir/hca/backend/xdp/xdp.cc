@@ -1,6 +1,5 @@
 #include "weir/hca/backend/xdp/xdp.h"
 
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -24,6 +23,7 @@
 #include "weir/hca/backend/xdp/xdp_sniffer.h"
 #include "weir/hca/backend/xdp/xdp_socket.h"
 #include "weir/hca/backend/xdp/xdp_tx.h"
+#include "weir/hca/backend/xdp/xdp_wake.h"
 #include "weir/net/ethernet.h"
 
 namespace weir::hca {
@@ -40,7 +40,7 @@ struct XdpParts {
   LinkWatch link_watch;
   UniqueFd promiscuous;
   std::vector<XdpSocket> sockets;
-  UniqueFd wake;
+  XdpWake wake;
   FlowFilter filter;
   XdpLink link;
 };
@@ -72,7 +72,7 @@ class XdpBackend final : public Backend {
   void RemoveFlow(const FlowRule& rule) noexcept override;
   LinkState ReadLink() noexcept override { return parts_.link_watch.Read(); }
   int link_fd() const noexcept override { return parts_.link_watch.fd(); }
-  int wake_fd() const noexcept override { return parts_.wake.get(); }
+  int wake_fd() const noexcept override { return parts_.wake.fd(); }
   bool ArmReceive() noexcept override;
   void ClearWake() noexcept override;
   std::span<const BackendCounter> counters() const noexcept override {
@@ -145,7 +145,7 @@ int XdpBackend::AddFlow(const FlowRule& rule) {
   if (!IsCopying(rule)) return parts_.filter.Add(rule.match);
   if (!sniffer_.has_value()) {
     absl::StatusOr<XdpSniffer> sniffer =
-        XdpSniffer::Open(parts_.netdev, parts_.wake.get());
+        XdpSniffer::Open(parts_.netdev, parts_.wake.fd());
     if (!sniffer.ok()) return ENOMEM;
     sniffer_.emplace(*std::move(sniffer));
   }
@@ -164,12 +164,16 @@ void XdpBackend::RemoveFlow(const FlowRule& rule) noexcept {
   shows_sniffed_ = false;
 }
 
+// Watched first: what arrives in between is seen by one or the other. Where the
+// system cannot watch, nobody is to sleep.
 bool XdpBackend::ArmReceive() noexcept {
-  return rx_.ArmReceive() || (sniffer_.has_value() && sniffer_->HasFrames());
+  const bool is_watched = parts_.wake.Arm(parts_.sockets);
+  return rx_.ArmReceive() || !is_watched ||
+         (sniffer_.has_value() && sniffer_->HasFrames());
 }
 
-// Readability goes away with the frames.
 void XdpBackend::ClearWake() noexcept {
+  parts_.wake.Disarm(parts_.sockets);
   if (sniffer_.has_value()) sniffer_->ClearWake();
 }
 
@@ -192,20 +196,6 @@ absl::StatusOr<UniqueFd> MakePromiscuous(const NetdevFacts& netdev,
       BindPacketSocket(fd->get(), netdev.index, 0, object);
   if (!bound.ok()) return bound;
   return fd;
-}
-
-absl::StatusOr<UniqueFd> WatchSockets(std::span<const XdpSocket> sockets,
-                                      absl::string_view object) {
-  UniqueFd wake(epoll_create1(EPOLL_CLOEXEC));
-  for (const XdpSocket& socket : sockets) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    if (!wake.is_open() ||
-        epoll_ctl(wake.get(), EPOLL_CTL_ADD, socket.fd(), &event) != 0) {
-      return ErrnoStatus(errno, {.object = object, .call = "epoll"});
-    }
-  }
-  return wake;
 }
 
 // Frames of one chunk, of one page, or of several pages.
@@ -297,7 +287,7 @@ absl::StatusOr<XdpParts> OpenParts(const DeviceKey& key,
   if (!filter.ok()) return filter.status();
   auto sockets = OpenSockets(each, *queues, *filter, key.text);
   if (!sockets.ok()) return sockets.status();
-  absl::StatusOr<UniqueFd> wake = WatchSockets(*sockets, key.text);
+  absl::StatusOr<XdpWake> wake = XdpWake::Create(key.text);
   if (!wake.ok()) return wake.status();
   absl::StatusOr<XdpLink> link =
       AttachXdp(filter->program_fd(), *netdev, key.text);
