@@ -31,7 +31,7 @@ constexpr size_t kReceives = 24;
 // What counts a received frame: each once.
 constexpr std::array kOutcomes = {
     "rx_delivered", "unmatched",    "rx_flow_dropped", "out_of_buffer",
-    "rx_oversize",  "rx_not_ready", "rx_errors"};
+    "rx_oversize",  "rx_not_ready", "rx_errors",       "rx_cq_overrun"};
 
 // A flow attribute in memory of its own: reads behind what its specs say are
 // found by the sanitizers. Pointers in specs are the caller's promise, not

@@ -37,9 +37,9 @@ constexpr std::array kOpcodes = {
     IBV_WR_SEND,       IBV_WR_SEND_WITH_IMM, IBV_WR_LOCAL_INV};
 
 // What counts a received frame: each once.
-constexpr std::array kOutcomes = {"rx_delivered",  "unmatched",
-                                  "out_of_buffer", "rx_oversize",
-                                  "rx_not_ready",  "rx_errors"};
+constexpr std::array kOutcomes = {
+    "rx_delivered", "unmatched", "out_of_buffer", "rx_oversize",
+    "rx_not_ready", "rx_errors", "rx_cq_overrun"};
 
 // A list of requests of one direction, with its SGEs.
 template <typename Wr>

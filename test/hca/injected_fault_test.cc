@@ -123,7 +123,8 @@ TEST(InjectedFaultTest, OverrunsCompletionQueuesForGood) {
   EXPECT_EQ(rig.PostReceive(0), 0);
   EXPECT_THAT(rig.Poll(1), SizeIs(0));
   EXPECT_EQ(ibv_poll_cq(rig.cq, 1, &wc), -1);
-  EXPECT_THAT(Events(rig), ElementsAre(IBV_EVENT_CQ_ERR));
+  EXPECT_THAT(Events(rig), ElementsAre(IBV_EVENT_CQ_ERR, IBV_EVENT_QP_FATAL));
+  EXPECT_EQ(rig.state(), IBV_QPS_ERR);
 }
 
 TEST(InjectedFaultTest, TakesThePortDownAndCountsWhatIsLost) {

@@ -36,7 +36,7 @@ class FaultsTest(unittest.TestCase):
                 sum(device[name] for name in (
                     'rx_delivered', 'unmatched', 'rx_flow_dropped',
                     'out_of_buffer', 'rx_oversize', 'rx_not_ready', 'rx_errors',
-                    'rx_link_down')), port['name'])
+                    'rx_cq_overrun', 'rx_link_down')), port['name'])
         return ended.table['ports']
 
     def forward(self, receive='', send=''):

@@ -38,7 +38,7 @@ class ImpairmentTest(unittest.TestCase):
                 device['rx_frames'],
                 sum(device[name] for name in (
                     'rx_delivered', 'unmatched', 'out_of_buffer', 'rx_oversize',
-                    'rx_not_ready', 'rx_errors')))
+                    'rx_not_ready', 'rx_errors', 'rx_cq_overrun')))
         return captures.read_pcap(output), into, out
 
     def test_accounts_for_every_frame(self):

@@ -28,11 +28,12 @@ bool IsRx(const QueueStats& queue) { return queue.name.starts_with("rx"); }
 // Counters of a device that say that a frame was lost.
 bool IsLoss(const NamedCount& counter) {
   constexpr absl::string_view kLosses[] = {
-      "out_of_buffer",   "unmatched",    "rx_oversize",    "rx_not_ready",
-      "rx_errors",       "rx_ring_full", "rx_bad_offload", "rx_empty_record",
-      "rx_queue_full",   "rx_lost",      "rx_link_down",   "tx_lost",
-      "rx_foreign_link", "tx_dropped",   "tx_too_long",    "tx_link_down",
-      "tx_no_netdev",    "tx_failed",    "tx_no_peer",     "tx_write_error"};
+      "out_of_buffer",   "unmatched",     "rx_oversize",    "rx_not_ready",
+      "rx_errors",       "rx_ring_full",  "rx_bad_offload", "rx_empty_record",
+      "rx_queue_full",   "rx_lost",       "rx_link_down",   "tx_lost",
+      "rx_foreign_link", "tx_dropped",    "tx_too_long",    "tx_link_down",
+      "tx_no_netdev",    "rx_cq_overrun", "tx_failed",      "tx_no_peer",
+      "tx_write_error"};
   return std::ranges::find(kLosses, counter.name) != std::end(kLosses);
 }
 

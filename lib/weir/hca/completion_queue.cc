@@ -98,14 +98,15 @@ int CompletionQueue::Drain(int max, ibv_wc* out) noexcept {
   return got;
 }
 
-void CompletionQueue::Push(const Completion& completion) noexcept {
-  if (failed_) return;
+bool CompletionQueue::Push(const Completion& completion) noexcept {
+  if (failed_) return false;
   if (tail_ - head_ > mask_) {
     FailLocked();
   } else {
     ring_[tail_++ & mask_] = completion;
   }
   FireIfArmedLocked();
+  return !failed_;
 }
 
 void CompletionQueue::Overrun() noexcept {
@@ -118,6 +119,7 @@ void CompletionQueue::Overrun() noexcept {
 void CompletionQueue::FailLocked() noexcept {
   failed_ = true;
   events_.Raise(error_);
+  port_.NoteOverrun();
 }
 
 void CompletionQueue::Forget(const WorkQueue* queue) {

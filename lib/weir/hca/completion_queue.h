@@ -69,12 +69,15 @@ class CompletionQueue : public PublicObject<ibv_cq_ex> {
   // lock of the port and the lock of a send queue, before that of a receive
   // queue.
   SpinLock& lock() noexcept { return lock_; }
-  // Appends a completion, or fails the queue if it is full.
-  void Push(const Completion& completion) noexcept;
+  // Appends a completion; false if it is lost, for the queue has failed, be it
+  // that it was full just now. Then what completes here has to fail as well.
+  bool Push(const Completion& completion) noexcept;
   // How many fit before it is full.
   uint32_t room() const noexcept { return mask_ + 1 - (tail_ - head_); }
   // Fails the queue as if it had been full. Any thread, without the lock.
   void Overrun() noexcept;
+  // Whether it has failed, which is for good. Any thread, without the lock.
+  bool failed() const noexcept { return failed_; }
   // Forgets what `queue` completed.
   void Forget(const WorkQueue* queue);
   // Counts one less of the receive queues that complete here.
@@ -114,7 +117,7 @@ class CompletionQueue : public PublicObject<ibv_cq_ex> {
 
   SpinLock lock_;
   bool armed_ = false;
-  bool failed_ = false;
+  std::atomic<bool> failed_ = false;
   uint32_t receivers_ = 0;
   // Free-running; their difference is what waits.
   uint32_t head_ = 0;

@@ -104,6 +104,8 @@ int Context::Close() {
 
 int Context::TakeAsyncEvent(ibv_async_event& event) {
   for (;;) {
+    // An overrun that was told of has consequences.
+    port_->FollowFailures();
     if (events_.Take(event)) return 0;
     if (events_.Wait() != 0) return -1;
     port_->CheckLink();

@@ -10,6 +10,7 @@
 #include "weir/hca/limits.h"
 #include "weir/hca/queue_pair.h"
 #include "weir/hca/receive_queue.h"
+#include "weir/hca/receive_wq.h"
 #include "weir/net/ethernet.h"
 
 namespace weir::hca {
@@ -97,6 +98,7 @@ bool Port::ReadCounter(size_t index, absl::string_view& name, uint64_t& value) {
       {"rx_oversize", received_.oversize},
       {"rx_not_ready", received_.not_ready},
       {"rx_errors", received_.errors},
+      {"rx_cq_overrun", received_.cq_overrun},
       {"rx_link_down", received_.link_down},
       {"tx_frames", sent_.frames},
       {"tx_bytes", sent_.bytes},
@@ -187,6 +189,9 @@ void Port::RetrySends() noexcept {
   if (has_faults_) [[unlikely]] {
     RunFaults();
   }
+  if (overran_) [[unlikely]] {
+    FollowFailures();
+  }
   if (holds_sends_) [[unlikely]] {
     const std::unique_lock hold(send_lock_, std::try_to_lock);
     if (hold.owns_lock() && backend_ != nullptr) FlushLocked();
@@ -196,9 +201,20 @@ void Port::RetrySends() noexcept {
   for (QueuePair* qp : queue_pairs_) qp->RetrySends();
 }
 
+// The backlog brings pollers by, whatever completion queue they are at.
+void Port::NoteOverrun() noexcept {
+  if (!overran_.exchange(true)) ChangeBacklog(1);
+}
+
 void Port::FollowFailures() noexcept {
   const std::lock_guard hold(list_lock_);
   for (QueuePair* qp : queue_pairs_) qp->FollowIfMarked();
+  // What fails is flushed, which may overrun the next.
+  while (overran_.exchange(false)) {
+    ChangeBacklog(-1);
+    for (QueuePair* qp : queue_pairs_) qp->FollowOverrun();
+    for (ReceiveWq* wq : work_queues_) wq->FollowOverrun();
+  }
 }
 
 void Port::AddSleeper(CompletionQueue& cq) {

@@ -120,8 +120,7 @@ class Port {
                              std::span<ibv_wc> room) noexcept;
   // The same, but to the ring of `cq`, and at most `max` frames.
   DirectResult ReceiveToRing(CompletionQueue& cq, size_t max) noexcept;
-  // Gives at most `max` frames to the queue pairs whose rules match. No lock
-  // may be held.
+  // Gives at most `max` frames to whom the rules say. No lock may be held.
   void Distribute(size_t max) noexcept;
 
   // Sends under send_lock(); returns how many frames the medium took.
@@ -132,8 +131,10 @@ class Port {
   void ChangeBacklog(int by) noexcept { backlog_ += by; }
   bool HasBacklog() const noexcept { return backlog_ != 0; }
   void RetrySends() noexcept;
-  // Lets queue pairs with a receive that has failed follow. No lock may be
-  // held.
+  // A completion queue has failed: whoever polls next follows. Any thread.
+  void NoteOverrun() noexcept;
+  // Fails queue pairs and work queues with a receive or a completion queue that
+  // has failed. No lock may be held.
   void FollowFailures() noexcept;
 
   // Completion queues with a channel, for as long as they live. Any thread.
@@ -151,7 +152,7 @@ class Port {
   // dropped.
   enum class LinkForce : bool { kNone, kDown };
   // From worst to best.
-  enum class Delivery : uint8_t { kNotReady, kStarved, kFailed, kCopied };
+  enum class Delivery : uint8_t { kNotReady, kStarved, kLost, kFailed, kTaken };
 
   // Where a frame goes; the queue is null where the queue pair has none.
   struct Target {
@@ -170,7 +171,6 @@ class Port {
     const RxFrame& frame;
     uint32_t wc_flags;
   };
-  // What Distribute has learnt while at it.
   struct Distribution {
     bool failed = false;
     BurstClock clock;
@@ -187,8 +187,8 @@ class Port {
   bool MustWait() noexcept;
   Delivery Deliver(const Target& to, const Arrival& arrival,
                    BurstClock& clock) noexcept;
-  bool FillAndComplete(const Target& to, const Arrival& arrival,
-                       BurstClock& clock) noexcept;
+  Delivery FillAndComplete(const Target& to, const Arrival& arrival,
+                           BurstClock& clock) noexcept;
   void WakeArmedLocked() noexcept;
   void FlushLocked() noexcept;
 
@@ -231,6 +231,7 @@ class Port {
   PortSendCounters sent_;
 
   alignas(kCacheLine) std::atomic<int> backlog_ = 0;
+  std::atomic<bool> overran_ = false;  // To follow; counts as backlog.
   // Whether there are or were faults; without, nothing below matters.
   std::atomic<bool> has_faults_ = false;
   std::atomic<bool> removed_ = false;

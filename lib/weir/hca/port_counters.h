@@ -19,6 +19,8 @@ struct PortReceiveCounters {
   Counter oversize;
   Counter not_ready;
   Counter errors;
+  // Lost with their completions, which an overrun queue had no room for.
+  Counter cq_overrun;
   Counter link_down;
 };
 

@@ -125,8 +125,11 @@ PendingFaults::Outcome Port::Strike(const Fault& fault) noexcept {
     }
     case Kind::kCqOverrun: {
       faults_.Note(PendingFaults::Notice::kOverrun);
-      const std::lock_guard hold(list_lock_);
-      for (QueuePair* qp : queue_pairs_) qp->OverrunCompletionQueues();
+      {
+        const std::lock_guard hold(list_lock_);
+        for (QueuePair* qp : queue_pairs_) qp->OverrunCompletionQueues();
+      }
+      FollowFailures();
       return kStruck;
     }
     case Kind::kPortDown: {

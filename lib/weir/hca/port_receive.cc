@@ -127,7 +127,7 @@ Port::DirectResult Port::ReceiveToRing(CompletionQueue& cq,
       continue;
     }
     const Arrival arrival = {.frame = frame, .wc_flags = FlagsOf(frame)};
-    result.failed = !FillAndComplete(to, arrival, clock);
+    result.failed = FillAndComplete(to, arrival, clock) != Delivery::kTaken;
     ++result.completions;
   }
   FinishDirect(frames.first(used), oversize, result);
@@ -150,9 +150,9 @@ void Port::FinishDirect(std::span<const RxFrame> used, size_t oversize,
 }
 
 // Copies a frame to posted buffers, of which there are some, and completes them
-// through the ring; false if that failed the queue.
-bool Port::FillAndComplete(const Target& to, const Arrival& arrival,
-                           BurstClock& clock) noexcept {
+// through the ring. All but kTaken failed the queue.
+Port::Delivery Port::FillAndComplete(const Target& to, const Arrival& arrival,
+                                     BurstClock& clock) noexcept {
   ReceiveQueue& queue = *to.queue;
   ReceiveQueue::Filled filled = queue.Fill(arrival.frame);
   if (receive_error_ != IBV_WC_SUCCESS) [[unlikely]] {
@@ -168,11 +168,11 @@ bool Port::FillAndComplete(const Target& to, const Arrival& arrival,
                            .flow_tag = to.tag,
                            .vlan_tci = filled.vlan_tci};
   queue.cq().Stamp(completion, clock, arrival.frame.timestamp_ns);
-  queue.cq().Push(completion);
-  if (filled.status == IBV_WC_SUCCESS) return true;
+  const bool completed = queue.cq().Push(completion);
+  if (completed && filled.status == IBV_WC_SUCCESS) return Delivery::kTaken;
   queue.FailLocked();
   to.qp->MarkFailed();
-  return false;
+  return completed ? Delivery::kFailed : Delivery::kLost;
 }
 
 void Port::Distribute(size_t max) noexcept {
@@ -225,11 +225,14 @@ Port::Outcome Port::DistributeFrame(const RxFrame& frame,
   Delivery best = Delivery::kNotReady;
   for (const Target& target : targets_) {
     const Delivery delivery = Deliver(target, arrival, distribution.clock);
-    if (delivery == Delivery::kFailed) distribution.failed = true;
+    if (delivery == Delivery::kFailed || delivery == Delivery::kLost) {
+      distribution.failed = true;
+    }
     best = std::max(best, delivery);
   }
   Counter* const counters[] = {&received_.not_ready, &received_.out_of_buffer,
-                               &received_.errors, &received_.delivered};
+                               &received_.cq_overrun, &received_.errors,
+                               &received_.delivered};
   counters[static_cast<size_t>(best)]->Add(1);
   return Outcome::kConsumed;
 }
@@ -245,7 +248,7 @@ bool Port::MustWait() noexcept {
             ? 1
             : std::ranges::count(targets_, queue, &Target::queue));
     const std::lock_guard hold(queue->lock());
-    return queue->works() &&
+    return queue->works() && !queue->cq().failed() &&
            queue->waiting() < std::min(copies, queue->depth());
   });
 }
@@ -259,8 +262,7 @@ Port::Delivery Port::Deliver(const Target& to, const Arrival& arrival,
   if (!queue.works()) return Delivery::kNotReady;
   if (queue.waiting() == 0) return Delivery::kStarved;
   queue.RefreshRegions();
-  return FillAndComplete(to, arrival, clock) ? Delivery::kCopied
-                                             : Delivery::kFailed;
+  return FillAndComplete(to, arrival, clock);
 }
 
 }  // namespace weir::hca

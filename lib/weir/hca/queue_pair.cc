@@ -189,6 +189,21 @@ void QueuePair::FollowFailure() noexcept {
   if (HasFailed()) FailLocked();
 }
 
+// A post has failed it, maybe because a completion queue overran, which others
+// may share.
+void QueuePair::FollowWithOthers() noexcept {
+  MarkFailed();
+  port_.FollowFailures();
+}
+
+void QueuePair::FollowOverrun() noexcept {
+  if (rss_ != nullptr) return;
+  if (CompletionQueue::Of(qp_base.send_cq).failed() ||
+      CompletionQueue::Of(qp_base.recv_cq).failed()) {
+    FailNow();
+  }
+}
+
 void QueuePair::FailNow() noexcept {
   if (rss_ != nullptr) {
     for (ReceiveWq* wq : rss_->table->entries()) wq->FailNow();
@@ -229,11 +244,13 @@ int QueuePair::PostBatch() noexcept {
     error = sends_.has_value() ? sends_->PostAll(batch_->Link(), fate) : EINVAL;
   }
   batch_->End();
-  if (fate == SendQueue::Fate::kFailed) FollowFailure();
+  if (fate == SendQueue::Fate::kFailed) FollowWithOthers();
   return error;
 }
 
 void QueuePair::Query(ibv_qp_attr& attr, ibv_qp_init_attr& init) {
+  // A completion queue may have failed that nobody has polled since.
+  port_.FollowFailures();
   const std::lock_guard hold(modify_lock_);
   attr = {};
   attr.qp_state = attr.cur_qp_state = StateNow();

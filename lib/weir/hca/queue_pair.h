@@ -81,7 +81,7 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
     SendQueue::Fate fate;
     const int error = sends_->Post(wr, bad, fate);
     if (fate == SendQueue::Fate::kFailed) [[unlikely]] {
-      FollowFailure();
+      FollowWithOthers();
     }
     return error;
   }
@@ -117,6 +117,9 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
   void FollowIfMarked() noexcept {
     if (marked_.exchange(false)) FollowFailure();
   }
+  // Fails it by itself if a completion queue of it has failed, save that of RSS
+  // the work queues do, each for itself. Any thread.
+  void FollowOverrun() noexcept;
 
   // Fails it by itself, unless it is in RESET. Any thread.
   void FailNow() noexcept;
@@ -149,6 +152,7 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
     return (receives_.has_value() && receives_->failed()) ||
            (sends_.has_value() && sends_->failed());
   }
+  void FollowWithOthers() noexcept;
   ibv_qp_state StateNow();
   void MakeQueues(const Options& options, MrTable& regions);
   void FailLocked() noexcept;

@@ -58,6 +58,11 @@ class ReceiveWq : public PublicObject<ibv_wq> {
   // before. Any thread.
   void ReportFailure() noexcept;
 
+  // Fails it by itself if its completion queue has failed. Any thread.
+  void FollowOverrun() noexcept {
+    if (receives_.cq().failed()) FailNow();
+  }
+
   ReceiveQueue& receives() noexcept { return receives_; }
 
   // Counts the entries of tables that lead here. Any thread.

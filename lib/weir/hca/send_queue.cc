@@ -152,14 +152,12 @@ inline bool SendQueue::Gather(std::span<const ibv_sge> sges,
 // was not dealt with: null, refused (the result says why), or left because the
 // medium is full or the queue has failed.
 int SendQueue::SendNow(ibv_send_wr*& wr) noexcept {
-  while (wr != nullptr) {
+  while (wr != nullptr && state_ == WorkState::kWorks) {
     ibv_send_wr* const first = wr;
     int error = 0;
     if (IsTso(*wr)) [[unlikely]] {
       error = SendTsoNow(wr);
-      if (error != 0 || wr == first || state_ != WorkState::kWorks) {
-        return error;
-      }
+      if (error != 0 || wr == first) return error;
       continue;
     }
     burst_.Clear();
@@ -223,7 +221,7 @@ void SendQueue::Complete(size_t taken) noexcept {
                              .byte_len = 0,
                              .done = base + signal.position + 1};
     cq_.Stamp(completion, clock);
-    cq_.Push(completion);
+    if (!cq_.Push(completion)) state_ = WorkState::kFlushes;
   }
 }
 

@@ -130,7 +130,7 @@ void SendQueue::CompleteTso(const Tso& tso) noexcept {
                            .done = sent_};
   const std::lock_guard hold(cq_.lock());
   cq_.Stamp(completion, clock);
-  cq_.Push(completion);
+  if (!cq_.Push(completion)) state_ = WorkState::kFlushes;
 }
 
 // The rest of Store for a TSO request.
