@@ -134,13 +134,21 @@ void Send(VerbsRig& rig, const Mac& destination, int frames) {
   for (int i = 0; i < frames; ++i) EXPECT_EQ(rig.PostSend(kBuffer, 60, 0), 0);
 }
 
-TEST(CqOverrunTest, CountsWhatItLosesAndHoldsNobodyUp) {
-  VerbsRig rig({.key = "loopback:"});
-  rig.MoveTo(IBV_QPS_RTS);
-  Receiver small(rig, 1);
-  Receiver other(rig, 64);
-  small.Take(kFirst);
-  other.Take(kSecond);
+// A receiver with room for one completion and another beside it.
+class TwoReceiversTest : public testing::Test {
+ protected:
+  TwoReceiversTest() {
+    rig.MoveTo(IBV_QPS_RTS);
+    small.Take(kFirst);
+    other.Take(kSecond);
+  }
+
+  VerbsRig rig{{.key = "loopback:"}};
+  Receiver small{rig, 1};
+  Receiver other{rig, 64};
+};
+
+TEST_F(TwoReceiversTest, CountsWhatItLosesAndHoldsNobodyUp) {
   small.Post(4);
   other.Post(4);
   Send(rig, kFirst, 6);
@@ -152,13 +160,7 @@ TEST(CqOverrunTest, CountsWhatItLosesAndHoldsNobodyUp) {
   EXPECT_EQ(rig.Counter("rx_not_ready"), 4u);
 }
 
-TEST(CqOverrunTest, FailsTheQueuePairThatReceives) {
-  VerbsRig rig({.key = "loopback:"});
-  rig.MoveTo(IBV_QPS_RTS);
-  Receiver small(rig, 1);
-  Receiver other(rig, 64);
-  small.Take(kFirst);
-  other.Take(kSecond);
+TEST_F(TwoReceiversTest, FailsTheQueuePairThatReceives) {
   small.Post(2);
   Send(rig, kFirst, 2);
   EXPECT_EQ(other.Poll(1), 0u);
