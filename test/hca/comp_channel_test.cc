@@ -55,6 +55,45 @@ TEST(CompChannelTest, FiresForACompletionFromBeforeItWasArmed) {
   TakeEvent(rig);
 }
 
+TEST(CompChannelTest, FiresForErrorsAloneIfAskedForThose) {
+  VerbsRig rig(OnWire("solicited"));
+  rig.MoveTo(IBV_QPS_RTS);
+  ASSERT_EQ(ibv_req_notify_cq(rig.cq, 1), 0);
+  ASSERT_EQ(rig.PostSend(0, 60, IBV_SEND_SIGNALED), 0);
+  EXPECT_FALSE(IsReadable(rig.channel->fd));
+  // Behind the registered memory.
+  ASSERT_EQ(rig.PostSend(VerbsRig::kBuffers, 60, IBV_SEND_SIGNALED), 0);
+  EXPECT_TRUE(IsReadable(rig.channel->fd));
+  TakeEvent(rig);
+}
+
+TEST(CompChannelTest, FiresForAnErrorFromBeforeItWasArmedForThose) {
+  VerbsRig rig(OnWire("solicitedbefore"));
+  rig.MoveTo(IBV_QPS_RTS);
+  ASSERT_EQ(rig.PostSend(0, 60, IBV_SEND_SIGNALED), 0);
+  ASSERT_EQ(ibv_req_notify_cq(rig.cq, 1), 0);
+  EXPECT_FALSE(IsReadable(rig.channel->fd));
+  ASSERT_EQ(rig.PostSend(VerbsRig::kBuffers, 60, IBV_SEND_SIGNALED), 0);
+  EXPECT_TRUE(IsReadable(rig.channel->fd));
+  TakeEvent(rig);
+  ASSERT_EQ(ibv_req_notify_cq(rig.cq, 1), 0);
+  EXPECT_TRUE(IsReadable(rig.channel->fd));
+  TakeEvent(rig);
+}
+
+TEST(CompChannelTest, ServesTheWiderOfTwoRequests) {
+  VerbsRig rig(OnWire("wider"));
+  rig.MoveTo(IBV_QPS_RTS);
+  for (const int wider_first : {0, 1}) {
+    ASSERT_EQ(ibv_req_notify_cq(rig.cq, 1 - wider_first), 0);
+    ASSERT_EQ(ibv_req_notify_cq(rig.cq, wider_first), 0);
+    ASSERT_EQ(rig.PostSend(0, 60, IBV_SEND_SIGNALED), 0);
+    EXPECT_TRUE(IsReadable(rig.channel->fd)) << wider_first;
+    TakeEvent(rig);
+    EXPECT_EQ(rig.Poll(1).size(), 1u);
+  }
+}
+
 TEST(CompChannelTest, ReturnsAtOnceWhenItMayNotWait) {
   VerbsRig rig(OnWire("nonblock"));
   const int flags = fcntl(rig.channel->fd, F_GETFL);

@@ -105,7 +105,8 @@ bool CompletionQueue::Push(const Completion& completion) noexcept {
   } else {
     ring_[tail_++ & mask_] = completion;
   }
-  FireIfArmedLocked();
+  const bool is_bad = failed_ || completion.status != IBV_WC_SUCCESS;
+  FireIfArmedLocked(is_bad ? Wanted::kErrors : Wanted::kAnything);
   return !failed_;
 }
 
@@ -113,7 +114,7 @@ void CompletionQueue::Overrun() noexcept {
   const std::lock_guard hold(lock_);
   if (failed_) return;
   FailLocked();
-  FireIfArmedLocked();
+  FireIfArmedLocked(Wanted::kErrors);
 }
 
 void CompletionQueue::FailLocked() noexcept {
@@ -132,19 +133,22 @@ void CompletionQueue::Forget(const WorkQueue* queue) {
 }
 
 void CompletionQueue::FireIfArmed() noexcept {
+  // Who waits for errors alone comes back for what the medium had no room for.
+  const Wanted by = port_.HasBacklog() ? Wanted::kErrors : Wanted::kAnything;
   const std::lock_guard hold(lock_);
-  FireIfArmedLocked();
+  FireIfArmedLocked(by);
 }
 
-void CompletionQueue::FireIfArmedLocked() noexcept {
-  if (!armed_) return;
-  armed_ = false;
+// `by` is the narrowest request that is to be served.
+void CompletionQueue::FireIfArmedLocked(Wanted by) noexcept {
+  if (armed_ == Wanted::kNothing || armed_ < by) return;
+  armed_ = Wanted::kNothing;
   channel_->Fire(source_);
 }
 
 void CompletionQueue::WatchBacklog() noexcept {
   const std::lock_guard hold(lock_);
-  if (armed_) channel_->WatchBacklog();
+  if (armed_ != Wanted::kNothing) channel_->WatchBacklog();
 }
 
 void CompletionQueue::AddReceiver() noexcept {
@@ -152,22 +156,33 @@ void CompletionQueue::AddReceiver() noexcept {
   {
     const std::lock_guard hold(lock_);
     ++receivers_;
-    sleeps = armed_;
+    sleeps = armed_ == Wanted::kAnything;
   }
   // Armed before there was anything to receive with.
   if (sleeps) port_.Arm(*channel_, Port::Wake::kOnFrames);
 }
 
-int CompletionQueue::Arm() noexcept {
+bool CompletionQueue::HoldsError() const noexcept {
+  for (uint32_t i = head_; i != tail_; ++i) {
+    if (ring_[i & mask_].status != IBV_WC_SUCCESS) return true;
+  }
+  return false;
+}
+
+int CompletionQueue::Arm(Wanted wanted) noexcept {
   if (channel_ == nullptr) return 0;
   Port::Wake wake = Port::Wake::kOnBacklog;
   {
     const std::lock_guard hold(lock_);
-    armed_ = true;
+    armed_ = std::max(armed_, wanted);
     // A completion that slipped in after the last poll must not be slept over.
-    if (head_ != tail_ || failed_) FireIfArmedLocked();
-    if (!armed_) return 0;
-    if (receivers_ > 0) wake = Port::Wake::kOnFrames;
+    if (head_ != tail_) FireIfArmedLocked(Wanted::kAnything);
+    if (failed_ || HoldsError()) FireIfArmedLocked(Wanted::kErrors);
+    if (armed_ == Wanted::kNothing) return 0;
+    // Who waits for errors alone is not woken to look at frames.
+    if (receivers_ > 0 && armed_ == Wanted::kAnything) {
+      wake = Port::Wake::kOnFrames;
+    }
   }
   port_.Arm(*channel_, wake);
   return 0;

@@ -58,8 +58,12 @@ class CompletionQueue : public PublicObject<ibv_cq_ex> {
   int NextPoll() noexcept;
   void EndPoll() noexcept { poll_lock_.unlock(); }
 
-  // ibv_req_notify_cq. Any thread.
-  int Arm() noexcept;
+  // What an event was asked for; the wider of two requests holds.
+  enum class Wanted : uint8_t { kNothing, kErrors, kAnything };
+
+  // ibv_req_notify_cq, where no completion of raw packets but one with an error
+  // is solicited. Any thread.
+  int Arm(Wanted wanted) noexcept;
 
   // ibv_resize_cq: 0, or EINVAL if more completions wait than would fit. Any
   // thread.
@@ -100,7 +104,7 @@ class CompletionQueue : public PublicObject<ibv_cq_ex> {
   // Counts one more receive queue that completes here. Any thread.
   void AddReceiver() noexcept;
 
-  // Queues an event if the program asked for one. Any thread.
+  // Queues an event if the program asked for one for anything. Any thread.
   void FireIfArmed() noexcept;
   // Sees to it that a sleeper comes back to retry what the medium had no room
   // for. Any thread.
@@ -112,11 +116,12 @@ class CompletionQueue : public PublicObject<ibv_cq_ex> {
   int TakeNext() noexcept;
   void StampWith(Completion& completion, BurstClock& clock,
                  uint64_t medium_ns) const noexcept;
-  void FireIfArmedLocked() noexcept;
+  bool HoldsError() const noexcept;
+  void FireIfArmedLocked(Wanted by) noexcept;
   void FailLocked() noexcept;
 
   SpinLock lock_;
-  bool armed_ = false;
+  Wanted armed_ = Wanted::kNothing;
   std::atomic<bool> failed_ = false;
   uint32_t receivers_ = 0;
   // Free-running; their difference is what waits.

@@ -13,8 +13,10 @@ void FillDataPath(verbs_context& to) {
   to.context.ops.poll_cq = [](ibv_cq* cq, int max, ibv_wc* out) {
     return CompletionQueue::Of(cq).Poll(max, out);
   };
-  to.context.ops.req_notify_cq = [](ibv_cq* cq, int) {
-    return CompletionQueue::Of(cq).Arm();
+  to.context.ops.req_notify_cq = [](ibv_cq* cq, int solicited_only) {
+    using enum CompletionQueue::Wanted;
+    return CompletionQueue::Of(cq).Arm(solicited_only != 0 ? kErrors
+                                                           : kAnything);
   };
   to.context.ops.post_send = [](ibv_qp* qp, ibv_send_wr* wr,
                                 ibv_send_wr** bad) {
