@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -130,17 +131,43 @@ TEST(LifetimeTest, LetsObjectsOutliveTheirContext) {
   ibv_flow* const flow = Sniff(qp);
   std::vector<std::byte> memory(4096);
   ibv_mr* const mr = Register(pd, memory);
+  EXPECT_EQ(Post(qp, mr), 0);
   EXPECT_EQ(ibv_close_device(context), 0);
 
   EXPECT_EQ(Post(qp, mr), 0);
-  ibv_wc wc;
-  EXPECT_EQ(ibv_poll_cq(cq, 1, &wc), 0);
+  std::array<ibv_wc, 3> wcs;
+  ASSERT_EQ(ibv_poll_cq(cq, 3, wcs.data()), 2);
+  EXPECT_EQ(wcs[0].status, IBV_WC_WR_FLUSH_ERR);
+  EXPECT_EQ(wcs[1].status, IBV_WC_WR_FLUSH_ERR);
   EXPECT_EQ(ibv_req_notify_cq(cq, 0), 0);
   EXPECT_EQ(ibv_destroy_flow(flow), 0);
   EXPECT_EQ(ibv_destroy_qp(qp), 0);
   EXPECT_EQ(ibv_destroy_cq(cq), 0);
   EXPECT_EQ(ibv_destroy_comp_channel(channel), 0);
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+}
+
+TEST(LifetimeTest, MakesNothingInAContextThatIsClosed) {
+  ibv_context* const context = OpenSoftDevice("loopback:");
+  ibv_pd* const pd = ibv_alloc_pd(context);
+  ibv_cq* const cq = ibv_create_cq(context, 64, nullptr, nullptr, 0);
+  ibv_qp* const qp = MakeReceiver(pd, cq);
+  EXPECT_EQ(ibv_close_device(context), 0);
+
+  std::vector<std::byte> memory(4096);
+  errno = 0;
+  EXPECT_EQ(MakeReceiver(pd, cq), nullptr);
+  EXPECT_EQ(errno, EIO);
+  errno = 0;
+  EXPECT_EQ(Register(pd, memory), nullptr);
+  EXPECT_EQ(errno, EIO);
+  errno = 0;
+  EXPECT_EQ(Sniff(qp), nullptr);
+  EXPECT_EQ(errno, EIO);
+  EXPECT_EQ(Move(qp, {IBV_QPS_INIT}), EIO);
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+  EXPECT_EQ(ibv_destroy_cq(cq), 0);
   EXPECT_EQ(ibv_dealloc_pd(pd), 0);
 }
 

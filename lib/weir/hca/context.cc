@@ -95,8 +95,9 @@ Context::~Context() { pthread_mutex_destroy(&context.mutex); }
 
 int Context::Close() {
   if (IsInherited()) return 0;
+  closed_ = true;
   port_->RemoveListener(events_);
-  port_->RemoveFlowsOf(&context);
+  port_->Abandon(&context);
   device_.ClosePort();
   Unref();
   return 0;
@@ -131,7 +132,7 @@ void Context::Uncount(std::atomic<uint32_t>& objects) {
 }
 
 ibv_pd* Context::AllocPd() {
-  if (port_->removed()) return Refuse<ibv_pd>(EIO);
+  if (gone()) return Refuse<ibv_pd>(EIO);
   if (!Count(pds_, kMaxPd)) return Refuse<ibv_pd>(ENOMEM);
   auto* pd = TryNew<ProtectionDomain>();
   if (pd == nullptr) {
@@ -151,7 +152,7 @@ int Context::DeallocPd(ibv_pd* pd) {
 }
 
 ibv_mr* Context::RegisterMr(ibv_pd* pd, const MrView& range, unsigned access) {
-  if (port_->removed()) return Refuse<ibv_mr>(EIO);
+  if (gone()) return Refuse<ibv_mr>(EIO);
   MemoryRegion* const region = IfMemory<MemoryRegion*>(
       [&] { return regions_.Register(pd, range, access); }, nullptr);
   if (region == nullptr) return nullptr;
@@ -177,7 +178,7 @@ int Context::ReregisterMr(ibv_mr* mr, int flags, ibv_pd* pd,
     errno = EINVAL;
     return IBV_REREG_MR_ERR_CMD;
   }
-  if (port_->removed()) {
+  if (gone()) {
     errno = EIO;
     return IBV_REREG_MR_ERR_CMD;
   }
@@ -211,7 +212,7 @@ int Context::DeregisterMr(ibv_mr* mr) {
 }
 
 ibv_comp_channel* Context::CreateChannel() {
-  if (port_->removed()) return Refuse<ibv_comp_channel>(EIO);
+  if (gone()) return Refuse<ibv_comp_channel>(EIO);
   auto channel = IfMemory<std::unique_ptr<CompChannel>>(
       [&] { return CompChannel::Create(&context, *port_); }, nullptr);
   if (channel == nullptr) return nullptr;

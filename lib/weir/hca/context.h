@@ -42,9 +42,10 @@ class Context : public PublicObject<verbs_context> {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  // Lives on while objects of it do: programs leak them. In a forked child this
-  // and whatever destroys do nothing: the objects are the parent's, and so may
-  // be a lock that one of its threads had.
+  // Lives on while objects of it do: programs leak them. Their queues fail,
+  // what creates or modifies fails with EIO from here on. In a forked child
+  // this and whatever destroys do nothing: the objects are the parent's, and so
+  // may be a lock that one of its threads had.
   int Close();
 
   // ibv_get_async_event: 0, or -1 and errno.
@@ -87,6 +88,10 @@ class Context : public PublicObject<verbs_context> {
   ibv_counters* CreateCounters(const ibv_counters_init_attr& attr);
   int DestroyCounters(ibv_counters* counters);
 
+  // Whether it was closed, or its device removed: EIO is the answer to what
+  // creates or modifies.
+  bool gone() const noexcept { return closed_ || port_->removed(); }
+
   Device& device() noexcept { return device_; }
   Port& port() noexcept { return *port_; }
 
@@ -119,6 +124,7 @@ class Context : public PublicObject<verbs_context> {
   AsyncEvents events_;
   MrTable regions_;
   const pid_t process_ = getpid();
+  std::atomic<bool> closed_ = false;
   // The open context itself and its objects.
   std::atomic<size_t> references_ = 1;
   std::atomic<uint32_t> pds_ = 0;

@@ -25,7 +25,7 @@ constexpr uint32_t kCqFlags =
 
 CompletionQueue* Context::MakeCq(const CompletionQueue::Options& options,
                                  uint32_t vector) {
-  if (port_->removed()) return Refuse<CompletionQueue>(EIO);
+  if (gone()) return Refuse<CompletionQueue>(EIO);
   if (options.entries < 1 || options.entries > kMaxCqe ||
       vector >= kCompVectors ||
       (options.channel != nullptr && options.channel->context != &context)) {
@@ -73,7 +73,7 @@ ibv_cq_ex* Context::CreateCqEx(const ibv_cq_init_attr_ex& attr) {
 }
 
 int Context::ResizeCq(ibv_cq* cq, int entries) {
-  if (port_->removed()) return EIO;
+  if (gone()) return EIO;
   if (entries < 1 || static_cast<uint32_t>(entries) > kMaxCqe) return EINVAL;
   return IfMemory<int>(
       [&] {

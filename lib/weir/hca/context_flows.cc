@@ -13,7 +13,7 @@
 namespace weir::hca {
 
 ibv_flow* Context::CreateFlow(ibv_qp* qp, const ibv_flow_attr& attr) {
-  if (port_->removed()) return Refuse<ibv_flow>(EIO);
+  if (gone()) return Refuse<ibv_flow>(EIO);
   if (!QueuePair::Of(qp).can_receive()) return Refuse<ibv_flow>(EINVAL);
   FlowRequest request;
   if (const int error = ReadFlowAttr(attr, request); error != 0) {
@@ -58,7 +58,7 @@ int Context::AttachMulticast(ibv_qp* qp, const union ibv_gid& gid,
                              uint16_t lid) {
   const auto mac = MulticastMac(gid, lid);
   if (!mac.has_value() || !QueuePair::Of(qp).can_receive()) return EINVAL;
-  if (port_->removed()) return EIO;
+  if (gone()) return EIO;
   return IfMemory<int>(
       [&] { return port_->AttachMulticast(*mac, &QueuePair::Of(qp)); }, ENOMEM);
 }
@@ -71,7 +71,7 @@ int Context::DetachMulticast(ibv_qp* qp, const union ibv_gid& gid,
 }
 
 ibv_counters* Context::CreateCounters(const ibv_counters_init_attr& attr) {
-  if (port_->removed()) return Refuse<ibv_counters>(EIO);
+  if (gone()) return Refuse<ibv_counters>(EIO);
   if (attr.comp_mask != 0) return Refuse<ibv_counters>(EOPNOTSUPP);
   if (!Count(counters_, kMaxCounters)) return Refuse<ibv_counters>(ENOMEM);
   auto* counters = TryNew<FlowCounters>();

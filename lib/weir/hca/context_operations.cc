@@ -82,6 +82,7 @@ void FillQueues(verbs_context& to) {
     return Context::Of(of).CreateWq(*attr);
   };
   to.modify_wq = [](ibv_wq* wq, ibv_wq_attr* attr) {
+    if (Context::Of(wq->context).gone()) return EIO;
     return ReceiveWq::Of(wq).Modify(*attr);
   };
   to.destroy_wq = [](ibv_wq* wq) {

@@ -135,7 +135,7 @@ ibv_qp* Context::CreateRssQp(const ibv_qp_init_attr_ex& attr) {
 }
 
 ibv_qp* Context::MakeQp(QueuePair::Options& options) {
-  if (port_->removed()) return Refuse<ibv_qp>(EIO);
+  if (gone()) return Refuse<ibv_qp>(EIO);
   if (!Count(qps_, kMaxQp)) return Refuse<ibv_qp>(ENOMEM);
   options.number = device_.NextQpNumber();
   auto* qp = TryNew<QueuePair>(options, *port_, regions_, events_);

@@ -16,7 +16,7 @@
 namespace weir::hca {
 
 ibv_wq* Context::CreateWq(ibv_wq_init_attr& attr) {
-  if (port_->removed()) return Refuse<ibv_wq>(EIO);
+  if (gone()) return Refuse<ibv_wq>(EIO);
   const uint32_t flags =
       (attr.comp_mask & IBV_WQ_INIT_ATTR_FLAGS) != 0 ? attr.create_flags : 0;
   if ((attr.comp_mask & ~uint32_t{IBV_WQ_INIT_ATTR_FLAGS}) != 0 ||
@@ -59,7 +59,7 @@ int Context::DestroyWq(ibv_wq* wq) {
 
 ibv_rwq_ind_table* Context::CreateTable(
     const ibv_rwq_ind_table_init_attr& attr) {
-  if (port_->removed()) return Refuse<ibv_rwq_ind_table>(EIO);
+  if (gone()) return Refuse<ibv_rwq_ind_table>(EIO);
   constexpr uint32_t kMaxLog = std::bit_width(kMaxIndirectionEntries) - 1;
   if (attr.comp_mask != 0) return Refuse<ibv_rwq_ind_table>(EOPNOTSUPP);
   if (attr.log_ind_tbl_size > kMaxLog || attr.ind_tbl == nullptr) {

@@ -105,8 +105,8 @@ class Port {
   // that is not attached.
   int AttachMulticast(const MulticastGroups::Mac& mac, QueuePair* qp);
   int DetachMulticast(const MulticastGroups::Mac& mac, QueuePair* qp) noexcept;
-  // Takes all frames away from the queue pairs of a context that closes.
-  void RemoveFlowsOf(const ibv_context* context) noexcept;
+  // Fails all queues of a context that closes, and takes its flows away.
+  void Abandon(const ibv_context* context) noexcept;
   bool HasFlows(const QueuePair* qp);
   // Returns when no frame is being copied any more to or from memory that an
   // lkey stood for before the call.

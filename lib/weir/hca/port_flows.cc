@@ -6,6 +6,7 @@
 
 #include "weir/hca/port.h"
 #include "weir/hca/queue_pair.h"
+#include "weir/hca/receive_wq.h"
 #include "weir/hca/rollback.h"
 
 namespace weir::hca {
@@ -50,11 +51,20 @@ void Port::RemoveFlowsLocked(const QueuePair* qp) noexcept {
   groups_.RemoveAll(qp);
 }
 
-void Port::RemoveFlowsOf(const ibv_context* context) noexcept {
-  const std::lock_guard hold(receive_lock_);
-  const std::lock_guard hold_list(list_lock_);
-  for (const QueuePair* qp : queue_pairs_) {
-    if (qp->qp_base.context == context) RemoveFlowsLocked(qp);
+void Port::Abandon(const ibv_context* context) noexcept {
+  {
+    const std::lock_guard hold(receive_lock_);
+    const std::lock_guard hold_list(list_lock_);
+    for (const QueuePair* qp : queue_pairs_) {
+      if (qp->qp_base.context == context) RemoveFlowsLocked(qp);
+    }
+  }
+  const std::lock_guard hold(list_lock_);
+  for (QueuePair* qp : queue_pairs_) {
+    if (qp->qp_base.context == context) qp->FailNow();
+  }
+  for (ReceiveWq* wq : work_queues_) {
+    if (wq->context == context) wq->FailNow();
   }
 }
 

@@ -202,6 +202,7 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   static constinit RealFunction<int(ibv_qp*, ibv_qp_attr*, int)> real{
       "ibv_modify_qp", "IBVERBS_1.1"};
   if (OwnContext(qp->context) == nullptr) return real(qp, attr, mask);
+  if (weir::hca::Context::Of(qp->context).gone()) return EIO;
   return weir::hca::QueuePair::Of(qp).Modify(*attr, mask);
 }
 
