@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "weir/base/big_endian.h"
 #include "weir/mbuf/mbuf_pool.h"
+#include "weir/mbuf/packet_info.h"
 
 namespace weir {
 namespace {
@@ -59,11 +60,29 @@ TEST_F(MbufTest, ResetForgetsTheLastUse) {
   second.SetLength(20);
   first.Append(first, second);
   first.set_timestamp_ns(7);
+  first.set_hash(8);
+  first.info() = {.l3_offset = 14, .protocol = 17, .l3 = L3::kIpv4};
   first.Reset(0);
   EXPECT_EQ(first.next(), nullptr);
   EXPECT_EQ(first.segments(), 1);
   EXPECT_EQ(first.frame_bytes(), 0);
   EXPECT_EQ(first.timestamp_ns(), 0);
+  EXPECT_EQ(first.hash(), 0);
+  EXPECT_EQ(first.info(), PacketInfo());
+}
+
+TEST(PacketInfoTest, KeepsTheStatesOfTwoChecksumsApart) {
+  PacketInfo info;
+  EXPECT_EQ(info.ip_checksum(), ChecksumState::kUnknown);
+  EXPECT_EQ(info.l4_checksum(), ChecksumState::kUnknown);
+  info.set_ip_checksum(ChecksumState::kBad);
+  info.set_l4_checksum(ChecksumState::kUnverifiable);
+  EXPECT_EQ(info.ip_checksum(), ChecksumState::kBad);
+  EXPECT_EQ(info.l4_checksum(), ChecksumState::kUnverifiable);
+  info.set_ip_checksum(ChecksumState::kGood);
+  info.set_l4_checksum(ChecksumState::kAbsent);
+  EXPECT_EQ(info.ip_checksum(), ChecksumState::kGood);
+  EXPECT_EQ(info.l4_checksum(), ChecksumState::kAbsent);
 }
 
 TEST_F(MbufTest, AppendChainsSegmentsAndSumsTheFrame) {

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "weir/base/cache_line.h"
+#include "weir/mbuf/packet_info.h"
 
 namespace weir {
 
@@ -64,8 +65,15 @@ class alignas(kCacheLine) Mbuf {
   uint64_t timestamp_ns() const noexcept { return timestamp_ns_; }
   void set_timestamp_ns(uint64_t ns) noexcept { timestamp_ns_ = ns; }
 
-  // Makes this a frame of one empty segment whose data starts `headroom_bytes`
-  // into the chunk.
+  // First segment only: what Parse found; the hash of the flow, 0 if nobody
+  // computed one.
+  PacketInfo& info() noexcept { return info_; }
+  const PacketInfo& info() const noexcept { return info_; }
+  uint32_t hash() const noexcept { return hash_; }
+  void set_hash(uint32_t hash) noexcept { hash_ = hash; }
+
+  // Makes this a frame of one empty segment, not parsed, whose data starts
+  // `headroom_bytes` into the chunk.
   void Reset(uint32_t headroom_bytes) noexcept {
     assert(headroom_bytes <= chunk_bytes_);
     // In the order of the fields: neighbours become one store.
@@ -74,7 +82,9 @@ class alignas(kCacheLine) Mbuf {
     timestamp_ns_ = 0;
     data_bytes_ = 0;
     frame_bytes_ = 0;
+    hash_ = 0;
     segments_ = 1;
+    info_ = {};
   }
 
   // Sets the length of the only segment and of the frame, from the data on.
@@ -85,11 +95,12 @@ class alignas(kCacheLine) Mbuf {
   }
 
   // Appends `tail`, a frame of its own until now, to this first segment, whose
-  // last segment is `last` (this one, if the frame has one segment).
+  // last segment is `last` (this one, if the frame has one segment). A frame
+  // has up to 65535 segments.
   void Append(Mbuf& last, Mbuf& tail) noexcept {
     last.next_ = &tail;
     frame_bytes_ += tail.frame_bytes_;
-    segments_ += tail.segments_;
+    segments_ = static_cast<uint16_t>(segments_ + tail.segments_);
   }
 
  private:
@@ -100,10 +111,12 @@ class alignas(kCacheLine) Mbuf {
   uint64_t timestamp_ns_;
   uint32_t data_bytes_;
   uint32_t frame_bytes_;
-  uint32_t segments_;
+  uint32_t hash_;
+  uint16_t segments_;
+  PacketInfo info_;
   // Set-up only below.
-  uint32_t index_;
   std::byte* chunk_;
+  uint32_t index_;
   uint32_t chunk_bytes_;
 };
 
