@@ -10,21 +10,18 @@
 #ifndef WEIR_PIPELINE_PIPELINE_H_
 #define WEIR_PIPELINE_PIPELINE_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/string_view.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/mbuf/burst.h"
 #include "weir/pipeline/egress.h"
 #include "weir/pipeline/lcore.h"
-#include "weir/pipeline/packet_run.h"
 #include "weir/pipeline/queue.h"
 #include "weir/pipeline/stage.h"
+#include "weir/pipeline/stage_row.h"
 #include "weir/pipeline/stage_stats.h"
 
 namespace weir {
@@ -59,7 +56,7 @@ class Pipeline {
       return PollTimed(lcore);
     }
     egress_.Reap(lcore);
-    Tick(lcore, Stages());
+    row_.Tick(lcore);
     if (egress_.has_backlog()) [[unlikely]] {
       return egress_.SendBacklog(lcore);
     }
@@ -68,7 +65,7 @@ class Pipeline {
     const uint32_t received = burst.size();
     if (received == 0) return 0;
     inlet_stats_.packets.Add(received);
-    RunFused<0>(burst, lcore);
+    row_.Run(burst, lcore);
     egress_.Send(burst, lcore);
     return received;
   }
@@ -116,7 +113,7 @@ class Pipeline {
     all.received = inlet_stats_.packets.value();
     all.stages.push_back(
         internal::ReadStage(NameOf(inlet_, "receive"), {}, inlet_stats_));
-    AddStages(all, Stages());
+    row_.AddTo(all);
     egress_.AddTo(all);
     return all;
   }
@@ -125,77 +122,12 @@ class Pipeline {
   template <size_t... k>
   Pipeline(In inlet, AllParts parts, std::index_sequence<k...>)
       : inlet_(std::move(inlet)),
-        stages_(std::get<k>(std::move(parts))...),
-        egress_(std::get<kOutlet>(std::move(parts))) {
-    static_assert((true && ... && internal::CheckStage<Part<k>>::kOk));
-  }
+        row_(std::tuple<Part<k>...>(std::get<k>(std::move(parts))...)),
+        egress_(std::get<kOutlet>(std::move(parts))) {}
 
   template <size_t... k>
-  static std::tuple<Part<k>...> StageTuple(std::index_sequence<k...>);
-  template <size_t... k>
-  static std::tuple<StageStats<DropCount<Part<k>>()>...> StatsTuple(
-      std::index_sequence<k...>);
-
-  // The first stage from k on that is not a packet stage.
-  template <size_t k>
-  static constexpr size_t RunEnd() noexcept {
-    if constexpr (k < kOutlet) {
-      if constexpr (PacketStage<Part<k>>) return RunEnd<k + 1>();
-    }
-    return k;
-  }
-
-  template <size_t... k>
-  void Tick(Lcore& lcore, std::index_sequence<k...>) noexcept {
-    (internal::TickIfAsked(std::get<k>(stages_), lcore), ...);
-  }
-
-  // Stages from k on, adjacent packet stages in one loop.
-  template <size_t k>
-  void RunFused(Burst& burst, Lcore& lcore) noexcept {
-    if constexpr (k < kOutlet) {
-      constexpr size_t kEnd = RunEnd<k>();
-      if constexpr (kEnd == k) {
-        internal::RunBurst(std::get<k>(stages_), std::get<k>(stats_), burst,
-                           lcore);
-        RunFused<k + 1>(burst, lcore);
-      } else {
-        internal::RunPackets<k, kEnd>(stages_, stats_, burst, lcore);
-        RunFused<kEnd>(burst, lcore);
-      }
-    }
-  }
-
-  // When each part of a timed poll was through, and how many packets it got.
-  struct Timing {
-    std::array<uint32_t, kOutlet + 1> packets;
-    std::array<uint64_t, kOutlet + 1> end_tsc;
-  };
-
-  // Stages from k on, one by one.
-  template <size_t k>
-  void RunTimed(Burst& burst, Lcore& lcore, Timing& timing) noexcept {
-    timing.packets[k] = burst.size();
-    if constexpr (k < kOutlet) {
-      if constexpr (PacketStage<Part<k>>) {
-        internal::RunPackets<k, k + 1>(stages_, stats_, burst, lcore);
-      } else {
-        internal::RunBurst(std::get<k>(stages_), std::get<k>(stats_), burst,
-                           lcore);
-      }
-      timing.end_tsc[k] = ReadTsc();
-      RunTimed<k + 1>(burst, lcore, timing);
-    }
-  }
-
-  template <size_t k>
-  void AddTimes(const Timing& timing, uint64_t begin_tsc) noexcept {
-    if constexpr (k < kOutlet) {
-      std::get<k>(stats_).AddTime(timing.packets[k],
-                                  timing.end_tsc[k] - begin_tsc);
-      AddTimes<k + 1>(timing, timing.end_tsc[k]);
-    }
-  }
+  static internal::StageRow<Part<k>...> RowType(std::index_sequence<k...>);
+  using Row = decltype(RowType(Stages()));
 
   // As Poll.
   [[gnu::noinline]] uint32_t PollTimed(Lcore& lcore) noexcept {
@@ -203,7 +135,7 @@ class Pipeline {
     const uint64_t begin_tsc = ReadTsc();
     egress_.Reap(lcore);
     const uint64_t reaped_tsc = ReadTsc();
-    Tick(lcore, Stages());
+    row_.Tick(lcore);
     if (egress_.has_backlog()) return egress_.SendBacklog(lcore);
     Burst burst(lcore.cache());
     const uint64_t receive_tsc = ReadTsc();
@@ -212,34 +144,25 @@ class Pipeline {
     const uint32_t received = burst.size();
     if (received == 0) return 0;
     inlet_stats_.packets.Add(received);
-    Timing timing;
-    RunTimed<0>(burst, lcore, timing);
+    typename Row::Timing timing;
+    row_.Run(burst, lcore, timing);
+    const uint32_t left = burst.size();
     const uint64_t send_tsc = ReadTsc();
     egress_.Send(burst, lcore);
     const uint64_t sent_tsc = ReadTsc();
     if (sent_tsc - begin_tsc <= kInterruptedTsc) {
       inlet_stats_.AddTime(received, received_tsc - receive_tsc);
-      AddTimes<0>(timing, received_tsc);
-      egress_.AddTime(timing.packets[kOutlet],
-                      sent_tsc - send_tsc + (reaped_tsc - begin_tsc));
+      row_.AddTimes(timing, received_tsc);
+      egress_.AddTime(left, sent_tsc - send_tsc + (reaped_tsc - begin_tsc));
     }
     return received;
   }
 
-  template <size_t... k>
-  void AddStages(PipelineSnapshot& all, std::index_sequence<k...>) const {
-    (all.stages.push_back(internal::ReadStage(NameOf(std::get<k>(stages_), ""),
-                                              DropNames<Part<k>>(),
-                                              std::get<k>(stats_))),
-     ...);
-  }
-
   uint32_t until_timed_ = kTimedEvery;
   In inlet_;
-  decltype(StageTuple(Stages())) stages_;
+  Row row_;
   internal::Egress<Part<kOutlet>> egress_;
   StageStats<0> inlet_stats_;
-  decltype(StatsTuple(Stages())) stats_;
 };
 
 }  // namespace weir
