@@ -82,7 +82,7 @@ struct Terminator {
   }
   bool Drain(Lcore&) noexcept { return true; }
   bool Finish(Lcore&) noexcept { return false; }
-  void Abandon() noexcept {}
+  void Abandon(Lcore&) noexcept {}
   PipelineSnapshot Snapshot() const { return {}; }
 };
 

@@ -14,7 +14,7 @@ inline AppReport SampleReport() {
   pipeline.to = "wire:a";
   pipeline.received = 1234567;
   pipeline.sent = 1234500;
-  pipeline.held = 7;
+  pipeline.waiting = 7;
   pipeline.stages = {{.name = "receive",
                       .packets = 1234567,
                       .timed_packets = 100,

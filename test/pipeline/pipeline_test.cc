@@ -201,13 +201,13 @@ TEST_F(PipelineTest, ReceivesNothingWhileTheOutletIsFull) {
                                          traffic_.frames.end());
   sink_.room = 10;
   EXPECT_EQ(forward.Poll(lab_.lcore), 32u);
-  EXPECT_EQ(forward.Snapshot().held, 22u);
+  EXPECT_EQ(forward.Snapshot().held(), 22u);
   ExpectConserved(forward.Snapshot(), *lab_.pool, 22);
   EXPECT_EQ(forward.Poll(lab_.lcore), 0u);
   EXPECT_THAT(traffic_.frames, SizeIs(48));
   sink_.room = 5;
   EXPECT_EQ(forward.Poll(lab_.lcore), 5u);
-  EXPECT_EQ(forward.Snapshot().held, 17u);
+  EXPECT_EQ(forward.Snapshot().held(), 17u);
   sink_.room = UINT64_MAX;
   while (forward.Poll(lab_.lcore) != 0) {
   }
@@ -248,11 +248,11 @@ TEST_F(PipelineTest, NamesWhatItGivesUpAtStop) {
   Offer(8);
   sink_.room = 3;
   forward.Poll(lab_.lcore);
-  forward.Abandon();
+  forward.Abandon(lab_.lcore);
   const PipelineSnapshot all = forward.Snapshot();
   EXPECT_EQ(all.stages[1].drops[0].name, "unsent at stop");
   EXPECT_EQ(all.stages[1].drops[0].packets, 5u);
-  EXPECT_EQ(all.held, 0u);
+  EXPECT_EQ(all.held(), 0u);
   ExpectConserved(all, *lab_.pool);
 }
 

@@ -46,7 +46,7 @@ struct Idler {
   }
   bool Drain(Lcore&) noexcept { return drains; }
   bool Finish(Lcore&) noexcept { return false; }
-  void Abandon() noexcept {}
+  void Abandon(Lcore&) noexcept {}
   PipelineSnapshot Snapshot() const { return {}; }
 };
 

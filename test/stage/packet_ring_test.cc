@@ -46,7 +46,7 @@ TEST_F(PacketRingTest, HoldsBackWhatFindsNoRoom) {
   Pipeline back{std::move(from), FakeOutlet(sink_)};
   Offer(40);
   EXPECT_EQ(front.Poll(front_lcore_), 32u);
-  EXPECT_EQ(front.Snapshot().held, 16u);
+  EXPECT_EQ(front.Snapshot().held(), 16u);
   EXPECT_EQ(front.Poll(front_lcore_), 0u);
   EXPECT_EQ(back.Poll(back_lcore_), 16u);
   EXPECT_EQ(front.Poll(front_lcore_), 16u);

@@ -27,7 +27,7 @@ TEST(TransmitTest, PassesEverythingToItsQueueUnderItsOwnName) {
   sink.room = 3;
   forward.Poll(lab.lcore);
   EXPECT_THAT(sink.frames, SizeIs(3));
-  EXPECT_EQ(forward.Snapshot().held, 2u);
+  EXPECT_EQ(forward.Snapshot().held(), 2u);
   sink.room = 2;
   sink.flushes_refused = 1;
   EXPECT_FALSE(forward.Drain(lab.lcore));

@@ -12,10 +12,10 @@ namespace weir::testing {
 // received + made = sent + dropped + taken + held.
 inline void ExpectConserved(const PipelineSnapshot& all) {
   EXPECT_EQ(all.received + all.made(),
-            all.sent + all.dropped() + all.taken() + all.held)
+            all.sent + all.dropped() + all.taken() + all.held())
       << "received " << all.received << ", made " << all.made() << ", sent "
       << all.sent << ", dropped " << all.dropped() << ", taken " << all.taken()
-      << ", held " << all.held;
+      << ", held " << all.held();
 }
 
 // The law, and that `used` mbufs of `pool` are in use: of a pipeline whose

@@ -26,7 +26,7 @@ Conservation Conserve(const AppReport& report) {
       sum.sent += pipeline.sent;
       sum.dropped += pipeline.dropped();
       sum.taken += pipeline.taken();
-      sum.held += pipeline.held;
+      sum.held += pipeline.held();
     }
   }
   const uint64_t dropped = DroppedByQueues(report);

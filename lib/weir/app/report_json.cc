@@ -25,6 +25,7 @@ Json ToJson(const StageSnapshot& stage) {
           {"cycles_per_packet", stage.tsc_per_packet()},
           {"taken", stage.taken},
           {"made", stage.made},
+          {"held", stage.held},
           {"drops", drops}};
 }
 
@@ -38,7 +39,7 @@ Json ToJson(const PipelineSnapshot& pipeline) {
           {"received", pipeline.received},
           {"sent", pipeline.sent},
           {"dropped", pipeline.dropped()},
-          {"held", pipeline.held},
+          {"held", pipeline.held()},
           {"stages", stages}};
 }
 

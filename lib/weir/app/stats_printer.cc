@@ -78,6 +78,7 @@ void AppendStage(std::string& out, const StageSnapshot& stage) {
   };
   if (stage.taken != 0) line("taken", stage.taken);
   if (stage.made != 0) line("made", stage.made);
+  if (stage.held != 0) line("held", stage.held);
   for (const DropSnapshot& drop : stage.drops) {
     line(absl::StrCat("drop: ", drop.name), drop.packets);
   }

@@ -78,7 +78,7 @@ class Egress {
         ReadStage(NameOf(outlet_, "send"), kDropNames, stats_));
     all.to = PlaceOf(outlet_);
     all.sent = sent_.value();
-    all.held = held_.value();
+    all.waiting = held_.value();
   }
 
  private:

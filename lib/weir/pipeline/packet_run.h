@@ -100,12 +100,14 @@ void RunPackets(Parts& parts, Stats& stats, Burst& burst,
   }
 }
 
-// Hands `burst` to a burst stage and counts what it kept or added.
+// Hands `burst` to a burst stage and counts what it kept or added, unless it
+// counts for itself.
 template <BurstStage Stage, typename Stats>
 void RunBurst(Stage& stage, Stats& stats, Burst& burst, Lcore& lcore) noexcept {
   const uint32_t before = burst.size();
   stats.packets.Add(before);
   stage.OnBurst(burst, lcore);
+  if constexpr (CountingStage<Stage>) return;
   const uint32_t after = burst.size();
   if (after < before) stats.taken.Add(before - after);
   if (after > before) stats.made.Add(after - before);
@@ -115,6 +117,22 @@ void RunBurst(Stage& stage, Stats& stats, Burst& burst, Lcore& lcore) noexcept {
 template <typename Part>
 void TickIfAsked(Part& part, Lcore& lcore) noexcept {
   if constexpr (TickingStage<Part>) part.Tick(lcore);
+}
+
+// Calls Close of a stage that has one.
+template <typename Part>
+void CloseIfAsked(Part& part, Lcore& lcore) noexcept {
+  if constexpr (ClosingStage<Part>) part.Close(lcore);
+}
+
+// Whether a stage has another burst.
+template <typename Part>
+bool HasMore(const Part& part) noexcept {
+  if constexpr (OverflowingStage<Part>) {
+    return part.more();
+  } else {
+    return false;
+  }
 }
 
 }  // namespace weir::internal

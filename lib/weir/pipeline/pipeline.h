@@ -10,6 +10,7 @@
 #ifndef WEIR_PIPELINE_PIPELINE_H_
 #define WEIR_PIPELINE_PIPELINE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -50,7 +51,7 @@ class Pipeline {
       : Pipeline(std::move(inlet), AllParts(std::move(parts)...), Stages()) {}
 
   // Moves one burst from the inlet as far as it goes. Returns how many packets
-  // were received or, if the outlet was full, got away.
+  // were received or, if the outlet was full or a stage had more, got away.
   uint32_t Poll(Lcore& lcore) noexcept {
     if (--until_timed_ == 0) [[unlikely]] {
       return PollTimed(lcore);
@@ -59,6 +60,9 @@ class Pipeline {
     row_.Tick(lcore);
     if (egress_.has_backlog()) [[unlikely]] {
       return egress_.SendBacklog(lcore);
+    }
+    if (row_.has_more()) [[unlikely]] {
+      return RunMore(lcore);
     }
     Burst burst(lcore.cache());
     inlet_.Receive(burst, lcore);
@@ -76,12 +80,17 @@ class Pipeline {
     egress_.Reap(lcore);
     if (egress_.has_backlog()) egress_.SendBacklog(lcore);
     if (egress_.has_backlog()) return false;
+    if (row_.has_more()) {
+      RunMore(lcore);
+      return false;
+    }
     if constexpr (requires { In::kBetweenLcores; }) {
       if (!inlet_.finished()) {
         Poll(lcore);
         return false;
       }
     }
+    row_.Close(lcore);
     if (!egress_.Flush(lcore)) return false;
     egress_.Close();
     return true;
@@ -94,14 +103,17 @@ class Pipeline {
       // Asked first: the poll that follows sees what came before.
       if (!inlet_.finished()) return false;
       if (Poll(lcore) != 0 || egress_.has_backlog()) return false;
+      if (row_.has_more()) return false;
       return Drain(lcore);
     } else {
       return false;
     }
   }
 
-  // Gives up on what waits for the outlet: dropped as "unsent at stop".
-  void Abandon() noexcept {
+  // Gives up on what waits for the outlet, which is dropped as "unsent at
+  // stop", and on what stages hold.
+  void Abandon(Lcore& lcore) noexcept {
+    row_.Close(lcore);
     egress_.Abandon();
     egress_.Close();
   }
@@ -129,6 +141,16 @@ class Pipeline {
   static internal::StageRow<Part<k>...> RowType(std::index_sequence<k...>);
   using Row = decltype(RowType(Stages()));
 
+  // Moves the burst that a stage has, and returns how many packets got to the
+  // outlet, at least 1.
+  [[gnu::noinline]] uint32_t RunMore(Lcore& lcore) noexcept {
+    Burst burst(lcore.cache());
+    row_.RunMore(burst, lcore);
+    const uint32_t count = burst.size();
+    egress_.Send(burst, lcore);
+    return std::max(count, 1U);
+  }
+
   // As Poll.
   [[gnu::noinline]] uint32_t PollTimed(Lcore& lcore) noexcept {
     until_timed_ = kTimedEvery;
@@ -137,6 +159,7 @@ class Pipeline {
     const uint64_t reaped_tsc = ReadTsc();
     row_.Tick(lcore);
     if (egress_.has_backlog()) return egress_.SendBacklog(lcore);
+    if (row_.has_more()) return RunMore(lcore);
     Burst burst(lcore.cache());
     const uint64_t receive_tsc = ReadTsc();
     inlet_.Receive(burst, lcore);

@@ -6,7 +6,11 @@
 //   void OnBurst(Burst&, Lcore&) noexcept      (BurstStage),
 // and may have
 //   void Tick(Lcore&) noexcept                 once a poll, empty or not,
+//   void Close(Lcore&) noexcept                once, when nothing will come,
 //   enum class Drop : uint8_t and kDropNames   why it drops packets.
+// A burst stage may also have
+//   const StageCounts<n>& counts() const noexcept   it counts for itself,
+//   bool more() const noexcept                      it has another burst.
 
 #ifndef WEIR_PIPELINE_STAGE_H_
 #define WEIR_PIPELINE_STAGE_H_
@@ -66,7 +70,8 @@ concept PacketStage = std::move_constructible<T> &&
 };
 
 // Works over the whole burst: it may keep packets of it (they count as taken)
-// and add some (they count as made), up to kMaxBurst.
+// and add some (they count as made), up to kMaxBurst. Called with an empty one
+// for as long as its more() says so, and nothing is received meanwhile.
 template <typename T>
 concept BurstStage = std::move_constructible<T> &&
     requires(T stage, Burst& burst, Lcore& lcore) {
@@ -87,6 +92,27 @@ concept NamedPart = requires(const T& part) {
 template <typename T>
 concept TickingStage = requires(T stage, Lcore& lcore) {
   stage.Tick(lcore);
+};
+
+// Counts by itself what it takes, makes, holds and drops, and frees what it
+// drops: a stage that keeps packets and later lets them go or gives them up.
+template <typename T>
+concept CountingStage = BurstStage<T> && requires(const T& stage) {
+  stage.counts();
+};
+
+// May have another burst without being given one.
+template <typename T>
+concept OverflowingStage = BurstStage<T> && requires(const T& stage) {
+  { stage.more() }
+  noexcept->std::same_as<bool>;
+};
+
+// Gives up what it holds when nothing more will come.
+template <typename T>
+concept ClosingStage = requires(T stage, Lcore& lcore) {
+  { stage.Close(lcore) }
+  noexcept->std::same_as<void>;
 };
 
 namespace internal {

@@ -54,6 +54,18 @@ class StageRow {
     AddTimesFrom<0>(timing, begin_tsc);
   }
 
+  // Whether a stage has packets to send on without being given any.
+  bool has_more() const noexcept { return AnyHasMore(Indices()); }
+
+  // Has the last such stage fill `burst`, which is empty, and takes that
+  // through the stages behind it.
+  void RunMore(Burst& burst, Lcore& lcore) noexcept {
+    RunMoreFrom<kEnd>(burst, lcore);
+  }
+
+  // When nothing more will come: stages give up what they hold.
+  void Close(Lcore& lcore) noexcept { CloseAll(lcore, Indices()); }
+
   // Appends the stages. Any thread.
   void AddTo(PipelineSnapshot& all) const { AddAll(all, Indices()); }
 
@@ -65,6 +77,33 @@ class StageRow {
       if constexpr (PacketStage<Stage<k>>) return RunEnd<k + 1>();
     }
     return k;
+  }
+
+  template <size_t... k>
+  bool AnyHasMore(std::index_sequence<k...>) const noexcept {
+    return (false || ... || HasMore(std::get<k>(stages_)));
+  }
+
+  template <size_t... k>
+  void CloseAll(Lcore& lcore, std::index_sequence<k...>) noexcept {
+    (CloseIfAsked(std::get<k>(stages_), lcore), ...);
+  }
+
+  // From the last stage to the first, so that what a stage is given finds it
+  // done with what it had.
+  template <size_t k>
+  void RunMoreFrom(Burst& burst, Lcore& lcore) noexcept {
+    if constexpr (k > 0) {
+      if (HasMore(std::get<k - 1>(stages_))) {
+        if constexpr (OverflowingStage<Stage<k - 1>>) {
+          RunBurst(std::get<k - 1>(stages_), std::get<k - 1>(stats_), burst,
+                   lcore);
+        }
+        RunFused<k>(burst, lcore);
+      } else {
+        RunMoreFrom<k - 1>(burst, lcore);
+      }
+    }
   }
 
   template <size_t... k>
@@ -109,12 +148,19 @@ class StageRow {
     }
   }
 
+  template <size_t k>
+  StageSnapshot Read() const {
+    StageSnapshot stage = ReadStage(NameOf(std::get<k>(stages_), ""),
+                                    DropNames<Stage<k>>(), std::get<k>(stats_));
+    if constexpr (CountingStage<Stage<k>>) {
+      ReadCounts(std::get<k>(stages_).counts(), stage);
+    }
+    return stage;
+  }
+
   template <size_t... k>
   void AddAll(PipelineSnapshot& all, std::index_sequence<k...>) const {
-    (all.stages.push_back(ReadStage(NameOf(std::get<k>(stages_), ""),
-                                    DropNames<Stage<k>>(),
-                                    std::get<k>(stats_))),
-     ...);
+    (all.stages.push_back(Read<k>()), ...);
   }
 
   std::tuple<Stages...> stages_;

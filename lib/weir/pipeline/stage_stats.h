@@ -20,6 +20,20 @@ namespace weir {
 // its time says nothing about the code.
 inline constexpr uint64_t kInterruptedTsc = 1'000'000;
 
+// What a stage counts that keeps packets; of its Drop it has `kDrops` reasons.
+// Always: packets that came + made = packets that went on + taken + held + the
+// sum of drops. Owner lcore writes.
+template <size_t kDrops>
+struct StageCounts {
+  // Packets that ceased to be packets of their own, as the fragments of a
+  // datagram that went on do; packets that began to be.
+  Counter taken;
+  Counter made;
+  // Packets it has now, and may yet send on or drop.
+  Counter held;
+  std::array<Counter, kDrops> drops;
+};
+
 // Counters of one part with `kDrops` named reasons to drop; one more slot
 // catches a reason that the part does not name. Owner lcore writes.
 template <size_t kDrops>
@@ -52,6 +66,7 @@ struct StageSnapshot {
   uint64_t packets = 0;
   uint64_t taken = 0;
   uint64_t made = 0;
+  uint64_t held = 0;
   uint64_t timed_packets = 0;
   uint64_t timed_tsc = 0;
   // Every named reason, also those that never occurred.
@@ -82,8 +97,10 @@ struct PipelineSnapshot {
   uint64_t received = 0;
   uint64_t sent = 0;
   // Packets that wait because the outlet is full.
-  uint64_t held = 0;
+  uint64_t waiting = 0;
 
+  // Those, and what stages hold.
+  uint64_t held() const { return waiting + Sum(&StageSnapshot::held); }
   uint64_t made() const { return Sum(&StageSnapshot::made); }
   uint64_t taken() const { return Sum(&StageSnapshot::taken); }
   uint64_t dropped() const {
@@ -92,7 +109,7 @@ struct PipelineSnapshot {
     return sum;
   }
   bool conserved() const {
-    return received + made() == sent + dropped() + taken() + held;
+    return received + made() == sent + dropped() + taken() + held();
   }
 
  private:
@@ -124,6 +141,17 @@ StageSnapshot ReadStage(absl::string_view name,
   const uint64_t unnamed = stats.drops[kDrops].value();
   if (unnamed != 0) stage.drops.push_back({"unnamed reason", unnamed});
   return stage;
+}
+
+// Reads what a part counts for itself into `stage`, its snapshot. Any thread.
+template <size_t kDrops>
+void ReadCounts(const StageCounts<kDrops>& counts, StageSnapshot& stage) {
+  stage.taken = counts.taken.value();
+  stage.made = counts.made.value();
+  stage.held = counts.held.value();
+  for (size_t i = 0; i < kDrops; ++i) {
+    stage.drops[i].packets = counts.drops[i].value();
+  }
 }
 
 }  // namespace internal

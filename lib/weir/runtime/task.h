@@ -26,7 +26,7 @@ concept Runnable = std::move_constructible<T> &&
   noexcept->std::same_as<bool>;
   { task.Finish(lcore) }
   noexcept->std::same_as<bool>;
-  { task.Abandon() }
+  { task.Abandon(lcore) }
   noexcept->std::same_as<void>;
   { seen.Snapshot() } -> std::same_as<PipelineSnapshot>;
 };
@@ -45,7 +45,7 @@ class Task {
   virtual uint32_t Poll(Lcore& lcore) noexcept = 0;
   virtual bool Drain(Lcore& lcore) noexcept = 0;
   virtual bool Finish(Lcore& lcore) noexcept = 0;
-  virtual void Abandon() noexcept = 0;
+  virtual void Abandon(Lcore& lcore) noexcept = 0;
 
   // Any thread.
   virtual PipelineSnapshot Snapshot() const = 0;
@@ -63,7 +63,7 @@ class alignas(kCacheLine) TaskOf final : public Task {
   uint32_t Poll(Lcore& lcore) noexcept override { return task_.Poll(lcore); }
   bool Drain(Lcore& lcore) noexcept override { return task_.Drain(lcore); }
   bool Finish(Lcore& lcore) noexcept override { return task_.Finish(lcore); }
-  void Abandon() noexcept override { task_.Abandon(); }
+  void Abandon(Lcore& lcore) noexcept override { task_.Abandon(lcore); }
   PipelineSnapshot Snapshot() const override { return task_.Snapshot(); }
 
  private:

@@ -130,7 +130,7 @@ void Worker::DrainAll() noexcept {
     if (!active_.empty()) sched_yield();
     lcore_.UpdateClock();
   }
-  for (Task* task : active_) task->Abandon();
+  for (Task* task : active_) task->Abandon(lcore_);
   active_.clear();
 }
 
