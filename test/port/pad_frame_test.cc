@@ -1,5 +1,7 @@
 #include "weir/port/pad_frame.h"
 
+#include <array>
+
 #include "gtest/gtest.h"
 #include "test/support/fake_queues.h"
 #include "weir/mbuf/mbuf_ptr.h"
@@ -43,6 +45,26 @@ TEST(PadFrameTest, JoinsAChainAndFreesItsTail) {
   EXPECT_EQ(BytesOf(*frame), expected);
   EXPECT_EQ(frame->segments(), 1u);
   EXPECT_EQ(lab.pool->used_mbufs(), 1u);
+}
+
+TEST(PadFrameTest, CopiesSharedPayloadAndLeavesItToItsOtherUsers) {
+  Lab lab;
+  MbufCache& cache = lab.lcore.cache();
+  MbufPtr packet(MakePacket(cache, MakeFrame(100, 2)), cache);
+  MbufPtr frame(MakePacket(cache, MakeFrame(34, 1)), cache);
+  std::array<Mbuf*, 1> one{};
+  ASSERT_EQ(cache.Alloc(one), 1u);
+  cache.Refer(*one[0], *packet, *packet, 50, 5);
+  frame->Append(*frame, *one[0]);
+  // It may not be padded where it is: others' bytes lie behind its own.
+  EXPECT_FALSE(PadFrame(*packet, 200, cache));
+  ASSERT_TRUE(PadFrame(*frame, 60, cache));
+  FrameBytes expected = MakeFrame(34, 1);
+  expected.insert(expected.end(), 5, std::byte{2});
+  expected.resize(60);
+  EXPECT_EQ(BytesOf(*frame), expected);
+  EXPECT_EQ(BytesOf(*packet), MakeFrame(100, 2));
+  EXPECT_EQ(lab.pool->used_mbufs(), 2u);
 }
 
 TEST(PadFrameTest, LeavesAFrameWithoutTailroomAlone) {

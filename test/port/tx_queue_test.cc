@@ -110,6 +110,37 @@ TEST(TxQueueTest, ReturnsWhatIsInFlightWhenItGoes) {
   EXPECT_EQ(lab.pool->used_mbufs(), 0u);
 }
 
+TEST(TxQueueTest, SendsPiecesOfAPacketThatIsFreedWithTheLastOfThem) {
+  Lab lab(1024);
+  Lab receiver;
+  Port from = OpenOrDie(OwnWire("tx_queue_test_shared"), *lab.pool, kSmall);
+  Port to = OpenOrDie(OwnWire("tx_queue_test_shared"), *receiver.pool, kSmall);
+  MbufCache& cache = lab.lcore.cache();
+  const FrameBytes payload = NumberedFrame(1000, 1);
+  for (uint32_t round = 0; round < 100; ++round) {
+    Burst burst(cache);
+    Mbuf& packet = MakePacket(cache, payload);
+    std::vector<FrameBytes> sent;
+    for (uint32_t i = 0; i < 10; ++i) {
+      Mbuf& frame = MakePacket(cache, MakeFrame(60, static_cast<uint8_t>(i)));
+      std::array<Mbuf*, 1> one{};
+      ASSERT_EQ(cache.Alloc(one), 1u);
+      cache.Refer(*one[0], packet, packet, 100 * i, 100);
+      frame.Append(frame, *one[0]);
+      burst.Adopt(frame);
+      sent.push_back(testing::BytesOf(frame));
+    }
+    cache.FreePackets(std::array<Mbuf*, 1>{&packet});
+    from.tx[0].Send(burst, lab.lcore);
+    EXPECT_TRUE(burst.empty());
+    EXPECT_TRUE(from.tx[0].Flush(lab.lcore));
+    EXPECT_EQ(lab.pool->used_mbufs(), 0u);
+    std::vector<FrameBytes> received;
+    ReceiveInto(to.rx[0], receiver.lcore, received);
+    ASSERT_EQ(received, sent);
+  }
+}
+
 TEST(TxQueueTest, DropsByNameWhatCanNeverBeSent) {
   Lab lab(1024);
   Lab receiver;

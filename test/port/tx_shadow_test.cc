@@ -16,6 +16,7 @@ void Push(TxShadow& shadow, Lab& lab, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     std::array<Mbuf*, 1> one{};
     ASSERT_EQ(lab.lcore.cache().Alloc(one), 1u);
+    one[0]->Reset(0);
     shadow.Place(shadow.end(), *one[0]);
     shadow.SetEnd(shadow.end() + 1);
   }
@@ -50,6 +51,34 @@ TEST(TxShadowTest, GivesBackWhatWasWithdrawn) {
   EXPECT_EQ(lab.pool->used_mbufs(), 1u);
   const std::array<Mbuf*, 1> one{&kept};
   lab.lcore.cache().FreePackets(one);
+}
+
+TEST(TxShadowTest, LooksAtWhatItWasToldMayBeShared) {
+  Lab lab;
+  MbufCache& cache = lab.lcore.cache();
+  TxShadow shadow(16);
+  shadow.UseCache(cache);
+  for (uint32_t round = 0; round < 50; ++round) {
+    Mbuf& packet = testing::MakePacket(cache, testing::MakeFrame(10, 1));
+    std::array<Mbuf*, 1> one{};
+    ASSERT_EQ(cache.Alloc(one), 1u);
+    cache.Refer(*one[0], packet, packet, 0, 10);
+    Push(shadow, lab, 3);
+    shadow.Place(shadow.end(), *one[0]);
+    shadow.MarkShared(shadow.end() + 1);
+    shadow.SetEnd(shadow.end() + 1);
+    Push(shadow, lab, 2);
+    // Up to the reference, with it, and what is behind.
+    shadow.FreeUpTo(shadow.end() - 3);
+    EXPECT_EQ(lab.pool->used_mbufs(), 4u);
+    one[0] = &packet;
+    cache.FreePackets(one);
+    EXPECT_EQ(lab.pool->used_mbufs(), 4u);
+    shadow.FreeUpTo(shadow.end() - 2);
+    EXPECT_EQ(lab.pool->used_mbufs(), 2u);
+    shadow.FreeUpTo(shadow.end());
+    EXPECT_EQ(lab.pool->used_mbufs(), 0u);
+  }
 }
 
 TEST(TxShadowTest, ReturnsItsMbufsWhenItGoes) {

@@ -1,5 +1,6 @@
 #include "weir/stage/packet_ring.h"
 
+#include <array>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "test/support/expect_conserved.h"
 #include "test/support/fake_queues.h"
+#include "weir/mbuf/mbuf_ptr.h"
 #include "weir/pipeline/pipeline.h"
 
 namespace weir {
@@ -69,6 +71,52 @@ TEST_F(PacketRingTest, IsDrainedByThePipelineBehindAfterTheOneInFront) {
   EXPECT_TRUE(front.Drain(front_lcore_));
   EXPECT_TRUE(back.Drain(back_lcore_));
   EXPECT_TRUE(back.Finish(back_lcore_));
+}
+
+// Sends `packet` and nothing else into `to`.
+void SendTo(ToRing& to, Mbuf& packet, Burst& burst, Lcore& lcore) {
+  burst.Adopt(packet);
+  to.Send(burst, lcore);
+}
+
+TEST_F(PacketRingTest, CopiesWhatAPacketShares) {
+  auto [to, from] = MakeRing<16>();
+  MbufCache& cache = front_lcore_.cache();
+  MbufPtr packet(testing::MakePacket(cache, MakeFrame(100, 1)), cache);
+  std::array<Mbuf*, 1> one{};
+  ASSERT_EQ(cache.Alloc(one), 1u);
+  cache.Refer(*one[0], *packet, *packet, 0, 50);
+  Burst burst(cache);
+  SendTo(to, *one[0], burst, front_lcore_);
+  EXPECT_TRUE(burst.empty());
+  EXPECT_FALSE(packet->is_shared());
+
+  Burst received(back_lcore_.cache());
+  from.Receive(received, back_lcore_);
+  ASSERT_EQ(received.size(), 1u);
+  EXPECT_FALSE(received[0].may_share());
+  EXPECT_EQ(testing::BytesOf(received[0]), MakeFrame(50, 1));
+  EXPECT_EQ(pool_->used_mbufs(), 2u);
+}
+
+TEST_F(PacketRingTest, HoldsASharedPacketBackWhileThereIsNoMbufForTheCopy) {
+  auto [to, from] = MakeRing<16>();
+  MbufCache& cache = front_lcore_.cache();
+  MbufPtr packet(testing::MakePacket(cache, MakeFrame(100, 1)), cache);
+  std::array<Mbuf*, 1> one{};
+  ASSERT_EQ(cache.Alloc(one), 1u);
+  cache.Refer(*one[0], *packet, *packet, 0, 50);
+  std::vector<Mbuf*> rest(pool_->mbufs());
+  rest.resize(cache.Alloc(rest));
+  Burst burst(cache);
+  SendTo(to, *one[0], burst, front_lcore_);
+  EXPECT_EQ(burst.size(), 1u);
+  cache.FreeSegments(rest);
+  to.Send(burst, front_lcore_);
+  EXPECT_TRUE(burst.empty());
+  Burst received(back_lcore_.cache());
+  from.Receive(received, back_lcore_);
+  EXPECT_EQ(received.size(), 1u);
 }
 
 // Run under TSan: two lcores, packets and their memory going round.

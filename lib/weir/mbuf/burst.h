@@ -55,6 +55,13 @@ class Burst {
     packets_[size_++] = &packet;
   }
 
+  // Takes ownership of `packet` in place of packet `i`, which the caller has
+  // taken over.
+  void Replace(uint32_t i, Mbuf& packet) noexcept {
+    assert(i < size_);
+    packets_[i] = &packet;
+  }
+
   // Gives up ownership of the first `count` packets, which the caller has
   // taken over; the rest moves to the front.
   void ReleaseFront(uint32_t count) noexcept {

@@ -1,6 +1,10 @@
 // One segment of a packet: 64 bytes of metadata, kept in an array of their own,
 // apart from the payload. Metadata is then dense in cache and payload chunks
 // keep the alignment that devices want.
+//
+// Payload may be shared: a reference is a segment that points into the chunk of
+// another mbuf (MbufCache::Refer). Tags in the chain pointer, which whoever
+// frees a packet reads anyway, say that a segment has to be looked at.
 
 #ifndef WEIR_MBUF_MBUF_H_
 #define WEIR_MBUF_MBUF_H_
@@ -35,15 +39,29 @@ class alignas(kCacheLine) Mbuf {
   uint32_t segments() const noexcept { return segments_; }
 
   // The segment after this one, null at the end.
-  Mbuf* next() noexcept { return next_; }
-  const Mbuf* next() const noexcept { return next_; }
+  Mbuf* next() noexcept { return reinterpret_cast<Mbuf*>(next_ & ~kTags); }
+  const Mbuf* next() const noexcept {
+    return reinterpret_cast<const Mbuf*>(next_ & ~kTags);
+  }
 
-  // Bytes of the chunk in front of and behind the data of this segment.
+  // First segment only: false if nobody shares a byte of the frame. It may then
+  // be freed unseen and cross to another lcore; CopyPacket makes one that may.
+  bool may_share() const noexcept { return (next_ & kMayShare) != 0; }
+  // Whether others use the bytes of this segment too, or did when it was made.
+  // A segment that is shared must not be written to.
+  bool is_shared() const noexcept {
+    return (next_ & kReference) != 0 || users_ != 0;
+  }
+
+  // Bytes of the chunk in front of and behind the data of this segment that may
+  // be written to: of a shared segment none.
   uint32_t headroom_bytes() const noexcept {
-    return static_cast<uint32_t>(data_ - chunk_);
+    return is_shared() ? 0 : static_cast<uint32_t>(data_ - chunk_);
   }
   uint32_t tailroom_bytes() const noexcept {
-    return chunk_bytes_ - headroom_bytes() - data_bytes_;
+    return is_shared() ? 0
+                       : static_cast<uint32_t>(chunk_ + chunk_bytes_ - data_) -
+                             data_bytes_;
   }
 
   // The header of type T `offset` bytes into the first segment, null if the
@@ -57,9 +75,6 @@ class alignas(kCacheLine) Mbuf {
     }
     return reinterpret_cast<T*>(data_ + offset);
   }
-
-  // Position in its pool.
-  uint32_t index() const noexcept { return index_; }
 
   // Receive time in nanoseconds since the Unix epoch, 0 if the device has none.
   uint64_t timestamp_ns() const noexcept { return timestamp_ns_; }
@@ -78,7 +93,7 @@ class alignas(kCacheLine) Mbuf {
     assert(headroom_bytes <= chunk_bytes_);
     // In the order of the fields: neighbours become one store.
     data_ = chunk_ + headroom_bytes;
-    next_ = nullptr;
+    next_ = 0;
     timestamp_ns_ = 0;
     data_bytes_ = 0;
     frame_bytes_ = 0;
@@ -89,7 +104,7 @@ class alignas(kCacheLine) Mbuf {
 
   // Sets the length of the only segment and of the frame, from the data on.
   void SetLength(uint32_t bytes) noexcept {
-    assert(bytes <= chunk_bytes_ - headroom_bytes());
+    assert(bytes <= static_cast<uint32_t>(chunk_ + chunk_bytes_ - data_));
     data_bytes_ = bytes;
     frame_bytes_ = bytes;
   }
@@ -98,25 +113,64 @@ class alignas(kCacheLine) Mbuf {
   // last segment is `last` (this one, if the frame has one segment). A frame
   // has up to 65535 segments.
   void Append(Mbuf& last, Mbuf& tail) noexcept {
-    last.next_ = &tail;
+    assert(last.next() == nullptr);
+    last.next_ |= reinterpret_cast<uintptr_t>(&tail);
+    next_ |= tail.next_ & kMayShare;
     frame_bytes_ += tail.frame_bytes_;
     segments_ = static_cast<uint16_t>(segments_ + tail.segments_);
   }
 
+  // Makes this segment, whose chain is given up, a frame of its own again: of
+  // the `bytes` bytes from `offset` on. What is said of the frame stays.
+  void Detach(uint32_t offset, uint32_t bytes) noexcept {
+    assert(offset <= data_bytes_ && bytes <= data_bytes_ - offset);
+    data_ += offset;
+    next_ &= kTags;
+    data_bytes_ = bytes;
+    frame_bytes_ = bytes;
+    segments_ = 1;
+  }
+
  private:
+  friend class MbufCache;
   friend class MbufPool;
 
+  // Tags of next_. On the first segment of a chain in which any segment is a
+  // reference or has users, and on those; on a reference.
+  static constexpr uintptr_t kMayShare = 1;
+  static constexpr uintptr_t kReference = 2;
+  static constexpr uintptr_t kTags = kMayShare | kReference;
+
+  // Makes this a reference of `bytes` bytes from `offset` of `segment` on.
+  void PointInto(const Mbuf& segment, uint32_t offset,
+                 uint32_t bytes) noexcept {
+    assert(bytes != 0 && offset < segment.data_bytes_ &&
+           bytes <= segment.data_bytes_ - offset);
+    data_ = segment.data_ + offset;
+    next_ = kReference | kMayShare;
+    timestamp_ns_ = 0;
+    data_bytes_ = bytes;
+    frame_bytes_ = bytes;
+    hash_ = 0;
+    segments_ = 1;
+    info_ = {};
+    chunk_ = segment.chunk_;
+  }
+
   std::byte* data_;
-  Mbuf* next_;
+  uintptr_t next_;
   uint64_t timestamp_ns_;
   uint32_t data_bytes_;
   uint32_t frame_bytes_;
   uint32_t hash_;
   uint16_t segments_;
   PacketInfo info_;
-  // Set-up only below.
+  // The chunk that data_ is in: of a reference that of the mbuf it refers to.
   std::byte* chunk_;
-  uint32_t index_;
+  // Mbufs, less one, that use the chunk of this one. Reset leaves it alone: it
+  // is 0 whenever an mbuf is free.
+  uint32_t users_;
+  // Set-up only below.
   uint32_t chunk_bytes_;
 };
 

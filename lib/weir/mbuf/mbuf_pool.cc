@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <optional>
 #include <utility>
 
@@ -36,6 +37,9 @@ MbufCache::MbufCache(MbufPool& pool) noexcept
     : loaded_(pool.HandlesOf(*pool.empty_.Pop())),
       mbufs_(pool.mbufs_.data()),
       spare_(pool.HandlesOf(*pool.empty_.Pop())),
+      chunks_(pool.arena_.bytes().data()),
+      chunk_shift_(
+          static_cast<uint32_t>(std::countr_zero(pool.options_.chunk_bytes))),
       pool_(pool) {}
 
 // Alloc of more than the loaded magazine has.
@@ -65,13 +69,82 @@ void MbufCache::FreeAcross(std::span<Mbuf* const> segments) noexcept {
   }
 }
 
-// FreePackets of which some have several segments.
+// Mbufs on their way back: it counts the users that leave a chunk and finds
+// out which mbufs nobody uses any more. The segments of a datagram that was cut
+// leave together, so users are taken off the count of an mbuf at once for all
+// that follow each other.
+class MbufCache::Leavers {
+ public:
+  explicit Leavers(MbufCache& cache) noexcept : cache_(cache) {}
+  Leavers(const Leavers&) = delete;
+  Leavers& operator=(const Leavers&) = delete;
+  ~Leavers() {
+    if (owner_ != nullptr) Settle();
+    cache_.FreeSegments({free_.data(), count_});
+  }
+
+  void Add(Mbuf& segment) noexcept {
+    if ((segment.next_ & Mbuf::kReference) != 0) {
+      Mbuf& owner = cache_.OwnerOf(segment);
+      segment.chunk_ = cache_.ChunkOf(segment);
+      AddFree(segment);
+      AddUserOf(owner);
+    } else if (segment.users_ != 0 || &segment == owner_) {
+      AddUserOf(segment);
+    } else {
+      AddFree(segment);
+    }
+  }
+
+ private:
+  void AddFree(Mbuf& mbuf) noexcept {
+    if (count_ == free_.size()) {
+      cache_.FreeSegments(free_);
+      count_ = 0;
+    }
+    free_[count_++] = &mbuf;
+  }
+
+  void AddUserOf(Mbuf& owner) noexcept {
+    if (owner_ != &owner) {
+      if (owner_ != nullptr) Settle();
+      owner_ = &owner;
+    }
+    ++users_;
+  }
+
+  // Takes users_ off the count of owner_, which is one less than its users.
+  void Settle() noexcept {
+    assert(users_ <= owner_->users_ + 1);
+    if (users_ > owner_->users_) {
+      owner_->users_ = 0;
+      AddFree(*owner_);
+    } else {
+      owner_->users_ -= users_;
+    }
+    users_ = 0;
+  }
+
+  MbufCache& cache_;
+  Mbuf* owner_ = nullptr;
+  uint32_t users_ = 0;
+  size_t count_ = 0;
+  std::array<Mbuf*, 64> free_;
+};
+
+void MbufCache::FreeShared(std::span<Mbuf* const> segments) noexcept {
+  Leavers leavers(*this);
+  for (Mbuf* segment : segments) leavers.Add(*segment);
+}
+
+// FreePackets of which some have several segments or are shared.
 void MbufCache::FreeChains(std::span<Mbuf* const> packets) noexcept {
+  Leavers leavers(*this);
   for (Mbuf* packet : packets) {
     for (Mbuf* segment = packet; segment != nullptr;) {
-      const std::array<Mbuf*, 1> one{segment};
-      segment = segment->next();
-      FreeSegments(one);
+      Mbuf* const next = segment->next();
+      leavers.Add(*segment);
+      segment = next;
     }
   }
 }
@@ -171,7 +244,7 @@ void MbufPool::FillMbufs() {
   std::byte* chunk = arena_.bytes().data();
   for (uint32_t i = 0; i < options_.mbufs; ++i) {
     Mbuf& mbuf = mbufs_[i];
-    mbuf.index_ = i;
+    mbuf.users_ = 0;
     mbuf.chunk_ = chunk;
     mbuf.chunk_bytes_ = options_.chunk_bytes;
     mbuf.Reset(options_.headroom_bytes);

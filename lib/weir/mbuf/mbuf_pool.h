@@ -4,6 +4,9 @@
 // lcore thus costs a share of the few atomic operations per magazine, nothing
 // is copied, and no mbuf is read to take it back but for its chain pointer.
 //
+// A reference is a user of the mbuf whose chunk it points into, which is free
+// once all its users are. All users of a chunk are on one lcore.
+//
 // Bound: a cache holds at most kCacheMbufs free mbufs, so up to caches x
 // kCacheMbufs of a pool can be out of reach of the others.
 // Ledger: mbufs = sum of free_mbufs() of the caches + mbufs in the depot +
@@ -45,8 +48,8 @@ class alignas(kCacheLine) MbufCache {
   ~MbufCache() = default;
 
   // Fills `out` from the front with free mbufs, those freed last, and returns
-  // how many there were; what was missing is counted in shortages(). Their
-  // fields are those of their last use: call Reset. Owner lcore only.
+  // how many there were; shortages() counts what was missing. Their fields are
+  // those of their last use: call Reset. Owner lcore only.
   size_t Alloc(std::span<Mbuf*> out) noexcept {
     const uint64_t count = loaded_count_.value();
     if (out.size() > count) [[unlikely]]
@@ -55,8 +58,21 @@ class alignas(kCacheLine) MbufCache {
     return out.size();
   }
 
-  // Takes back single segments, whatever their chain pointers say: not one of
-  // them is read. Owner lcore only, but the mbufs may come from any lcore.
+  // Makes `reference`, which Alloc gave, a frame of one segment: `bytes` bytes,
+  // one at least, from `offset` of `segment` on, which is a part of `packet`.
+  // Owner lcore only.
+  void Refer(Mbuf& reference, Mbuf& packet, Mbuf& segment, uint32_t offset,
+             uint32_t bytes) noexcept {
+    Mbuf& owner = OwnerOf(segment);
+    ++owner.users_;
+    owner.next_ |= Mbuf::kMayShare;
+    packet.next_ |= Mbuf::kMayShare;
+    reference.PointInto(segment, offset, bytes);
+  }
+
+  // Takes back single segments that share nothing, whatever their chain
+  // pointers say: not one of them is read. Owner lcore only, but the mbufs may
+  // come from any lcore.
   void FreeSegments(std::span<Mbuf* const> segments) noexcept {
     if (segments.size() > kMagazineMbufs - loaded_count_.value()) [[unlikely]] {
       FreeAcross(segments);
@@ -65,12 +81,15 @@ class alignas(kCacheLine) MbufCache {
     Put(segments);
   }
 
-  // Takes back whole packets, every segment. As FreeSegments.
+  // The same for segments of which some may be shared, those on this lcore.
+  void FreeShared(std::span<Mbuf* const> segments) noexcept;
+
+  // Takes back whole packets, every segment, shared or not. As FreeShared.
   void FreePackets(std::span<Mbuf* const> packets) noexcept {
     // Without a branch, so that the reads of the burst overlap.
     uintptr_t chained = 0;
     for (const Mbuf* packet : packets) {
-      chained |= reinterpret_cast<uintptr_t>(packet->next());
+      chained |= packet->next_;
     }
     if (chained != 0) [[unlikely]] {
       FreeChains(packets);
@@ -89,6 +108,7 @@ class alignas(kCacheLine) MbufCache {
 
  private:
   friend class MbufPool;
+  class Leavers;
 
   // Handles of free mbufs, the newest last.
   using Handles = std::array<uint32_t, kMagazineMbufs>;
@@ -110,6 +130,15 @@ class alignas(kCacheLine) MbufCache {
     loaded_count_.Set(count + segments.size());
   }
 
+  // The mbuf whose chunk `segment` is in.
+  Mbuf& OwnerOf(Mbuf& segment) noexcept {
+    if ((segment.next_ & Mbuf::kReference) == 0) return segment;
+    return mbufs_[static_cast<size_t>(segment.chunk_ - chunks_) >>
+                  chunk_shift_];
+  }
+  std::byte* ChunkOf(const Mbuf& mbuf) const noexcept {
+    return chunks_ + (static_cast<size_t>(&mbuf - mbufs_) << chunk_shift_);
+  }
   size_t AllocAcross(std::span<Mbuf*> out) noexcept;
   void FreeAcross(std::span<Mbuf* const> segments) noexcept;
   void FreeChains(std::span<Mbuf* const> packets) noexcept;
@@ -123,6 +152,9 @@ class alignas(kCacheLine) MbufCache {
   Counter loaded_count_;
   Counter spare_count_;
   Handles* spare_;
+  // The chunk of mbufs_[0], and the binary logarithm of their size.
+  std::byte* chunks_;
+  uint32_t chunk_shift_;
   MbufPool& pool_;
   Counter shortages_;
   // Magazines of the depot: taken less given.

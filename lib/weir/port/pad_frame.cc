@@ -15,7 +15,7 @@ bool PadFrame(Mbuf& frame, uint32_t min_bytes, MbufCache& cache) noexcept {
     end += segment->data_bytes();
     const std::array<Mbuf*, 1> done{segment};
     segment = segment->next();
-    cache.FreeSegments(done);
+    cache.FreeShared(done);
   }
   const auto bytes = static_cast<uint32_t>(end - frame.data());
   std::memset(end, 0, min_bytes - bytes);

@@ -114,6 +114,7 @@ uint32_t TxQueue::Build(const Burst& burst, uint32_t max,
   const uint32_t position_limit = position + shadow_.room();
   shadow_position_ = position;
   uint64_t bytes = 0;
+  bool may_share = false;
   uint32_t count = 0;
   for (; count < limit; ++count) {
     Mbuf& frame = *frames[count];
@@ -131,6 +132,7 @@ uint32_t TxQueue::Build(const Burst& burst, uint32_t max,
     requests[count].sg_list = sge;
     requests[count].num_sge = static_cast<int>(segments);
     bytes += frame.frame_bytes();
+    may_share |= frame.may_share();
     for (Mbuf* segment = &frame; segment != nullptr;
          segment = segment->next()) {
       sge->addr = reinterpret_cast<uintptr_t>(segment->data());
@@ -140,6 +142,7 @@ uint32_t TxQueue::Build(const Burst& burst, uint32_t max,
     }
   }
   bytes_ = bytes;
+  if (may_share) shadow_.MarkShared(position);
   shadow_.SetEnd(position);
   return count;
 }

@@ -1,5 +1,6 @@
 // The mbufs that the device is sending, oldest first. They are freed in runs,
-// from the pointers kept here, without a look at the mbufs themselves.
+// from the pointers kept here, without a look at the mbufs themselves, save
+// where the queue said that payload is shared.
 
 #ifndef WEIR_PORT_TX_SHADOW_H_
 #define WEIR_PORT_TX_SHADOW_H_
@@ -44,6 +45,13 @@ class TxShadow {
   // from there on stays, or is again, the caller's.
   void SetEnd(uint32_t position) noexcept { end_ = position; }
 
+  // Says that segments before `position`, up to where SetEnd is called with,
+  // may be shared.
+  void MarkShared(uint32_t position) noexcept {
+    has_shared_ = true;
+    shared_end_ = position;
+  }
+
   // Remembers where to free to.
   void UseCache(MbufCache& cache) noexcept { cache_ = &cache; }
 
@@ -60,6 +68,9 @@ class TxShadow {
   uint32_t mask_;
   uint32_t begin_ = 0;
   uint32_t end_ = 0;
+  // Whether segments before shared_end_ may be shared.
+  uint32_t shared_end_ = 0;
+  bool has_shared_ = false;
 };
 
 }  // namespace weir

@@ -14,6 +14,7 @@
 
 #include "absl/strings/string_view.h"
 #include "weir/mbuf/burst.h"
+#include "weir/mbuf/copy_packet.h"
 #include "weir/mbuf/mbuf.h"
 #include "weir/mbuf/mbuf_pool.h"
 #include "weir/pipeline/lcore.h"
@@ -32,10 +33,22 @@ class ToRing {
   ToRing(RingProducer<uint32_t> producer, RingClosed closed) noexcept
       : producer_(std::move(producer)), closed_(std::move(closed)) {}
 
-  void Send(Burst& burst, Lcore&) noexcept {
+  // What a packet shares with others is copied: users of a chunk stay on one
+  // lcore. Without an mbuf for the copy the packet waits.
+  void Send(Burst& burst, Lcore& lcore) noexcept {
+    const MbufPool& pool = lcore.cache().pool();
     std::array<uint32_t, kMaxBurst> handles;
     uint32_t count = 0;
-    for (const Mbuf* mbuf : burst.mbufs()) handles[count++] = mbuf->index();
+    for (Mbuf* mbuf : burst.mbufs()) {
+      if (mbuf->may_share()) [[unlikely]] {
+        const std::array<Mbuf*, 1> original{mbuf};
+        mbuf = CopyPacket(*mbuf, lcore.cache());
+        if (mbuf == nullptr) break;
+        burst.Replace(count, *mbuf);
+        lcore.cache().FreePackets(original);
+      }
+      handles[count++] = pool.IndexOf(*mbuf);
+    }
     const size_t sent = producer_.Enqueue({handles.data(), count});
     burst.ReleaseFront(static_cast<uint32_t>(sent));
   }
