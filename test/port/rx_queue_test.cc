@@ -1,5 +1,7 @@
 #include "weir/port/rx_queue.h"
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -43,6 +45,38 @@ TEST(RxQueueTest, HoldsNothingBeforeItIsPolled) {
   std::vector<FrameBytes> frames;
   EXPECT_EQ(ReceiveInto(port.rx[0], lab.lcore, frames), kDefaultBurst);
   EXPECT_EQ(lab.pool->used_mbufs(), 64u);
+}
+
+uint64_t UnixNs() {
+  return static_cast<uint64_t>(
+      std::chrono::nanoseconds(
+          std::chrono::system_clock::now().time_since_epoch())
+          .count());
+}
+
+TEST(RxQueueTest, StampsFramesWithTheTimeOfTheDeviceIfAsked) {
+  Lab lab;
+  Port port = OpenOrDie("null:,size=60", *lab.pool,
+                        {.rx_depth = 64, .tx_depth = 64, .timestamps = true});
+  const uint64_t before = UnixNs();
+  Burst burst(lab.lcore.cache());
+  port.rx[0].Receive(burst, lab.lcore);
+  const uint64_t after = UnixNs();
+  ASSERT_EQ(burst.size(), kDefaultBurst);
+  for (const Mbuf* frame : burst.mbufs()) {
+    EXPECT_GE(frame->timestamp_ns(), before);
+    EXPECT_LE(frame->timestamp_ns(), after);
+    EXPECT_EQ(frame->frame_bytes(), 60u);
+  }
+}
+
+TEST(RxQueueTest, StampsNothingUnlessAsked) {
+  Lab lab;
+  Port port = OpenOrDie("null:", *lab.pool, kSmall);
+  Burst burst(lab.lcore.cache());
+  port.rx[0].Receive(burst, lab.lcore);
+  ASSERT_EQ(burst.size(), kDefaultBurst);
+  EXPECT_EQ(burst[0].timestamp_ns(), 0u);
 }
 
 TEST(RxQueueTest, GoesOnWithFewerReceivesWhileThePoolIsDryAndRecovers) {
@@ -99,7 +133,7 @@ RxQueue MakeShortQueue(absl::string_view name, MbufPool& pool) {
   auto queue = RxQueue::Create(std::make_shared<PortContext>(PortContext{
                                    device->device(), *std::move(domain),
                                    *std::move(region), std::move(info)}),
-                               pool, 64);
+                               pool, {.depth = 64});
   EXPECT_TRUE(queue.ok()) << queue.status();
   return *std::move(queue);
 }

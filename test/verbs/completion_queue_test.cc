@@ -1,6 +1,7 @@
 #include "weir/verbs/completion_queue.h"
 
 #include <array>
+#include <cstdint>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -31,6 +32,26 @@ TEST(CompletionQueueTest, NamesTheLimitOfTheDevice) {
               AllOf(HasSubstr(device.name()),
                     HasSubstr(std::to_string(max + 1) + " entries"),
                     HasSubstr("at most " + std::to_string(max))));
+}
+
+TEST(CompletionQueueTest, HasTimesIfAskedAndTheDeviceHasAClock) {
+  const Device device = *Device::Open(*AddSoftDevice("null:"));
+  const auto plain = CompletionQueue::Create(device, 4);
+  const auto timed = CompletionQueue::CreateWithTimes(device, 4);
+  ASSERT_TRUE(plain.ok() && timed.ok()) << plain.status() << timed.status();
+  EXPECT_FALSE(plain->has_times());
+  EXPECT_TRUE(timed->has_times());
+  std::array<ibv_wc, 4> completions;
+  std::array<uint64_t, 4> times_ns;
+  EXPECT_EQ(plain->PollWithTimes(completions, times_ns), 0);
+  EXPECT_EQ(timed->PollWithTimes(completions, times_ns), 0);
+}
+
+TEST(CompletionQueueTest, NamesTheLimitOfTheDeviceForTimesToo) {
+  const Device device = *Device::Open(*AddSoftDevice("null:"));
+  const auto max = static_cast<uint32_t>(device.attributes().max_cqe);
+  const auto cq = CompletionQueue::CreateWithTimes(device, max + 1);
+  EXPECT_EQ(cq.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

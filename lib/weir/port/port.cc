@@ -73,8 +73,10 @@ absl::StatusOr<Port> Port::Open(PortDevice device, MbufPool& pool,
   absl::StatusOr<TxQueue> tx = TxQueue::Create(
       *context, pool, Depth(*device.device(), options.tx_depth));
   if (!tx.ok()) return tx.status();
-  absl::StatusOr<RxQueue> rx = RxQueue::Create(
-      *context, pool, Depth(*device.device(), options.rx_depth));
+  absl::StatusOr<RxQueue> rx =
+      RxQueue::Create(*context, pool,
+                      {.depth = Depth(*device.device(), options.rx_depth),
+                       .timestamps = options.timestamps});
   if (!rx.ok()) return rx.status();
 
   Port port(std::make_shared<PortMonitor>(device.info(), device.device()));

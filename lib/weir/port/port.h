@@ -30,6 +30,9 @@ struct PortOptions {
   // give less: QueueStats and the queue tell.
   uint32_t rx_depth = 1024;
   uint32_t tx_depth = 1024;
+  // Whether received frames carry the time when the device got them
+  // (Mbuf::timestamp_ns), where it has a clock.
+  bool timestamps = false;
 };
 
 // Movable. Control thread, before Launch.

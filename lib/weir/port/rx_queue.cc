@@ -41,11 +41,15 @@ absl::StatusOr<uint32_t> Segments(const PortContext& context,
 }  // namespace
 
 absl::StatusOr<RxQueue> RxQueue::Create(std::shared_ptr<PortContext> context,
-                                        const MbufPool& pool, uint32_t depth) {
+                                        const MbufPool& pool,
+                                        const Options& options) {
+  const uint32_t depth = options.depth;
   const absl::StatusOr<uint32_t> segments = Segments(*context, pool);
   if (!segments.ok()) return segments.status();
   absl::StatusOr<verbs::CompletionQueue> cq =
-      verbs::CompletionQueue::Create(*context->device, depth);
+      options.timestamps
+          ? verbs::CompletionQueue::CreateWithTimes(*context->device, depth)
+          : verbs::CompletionQueue::Create(*context->device, depth);
   if (!cq.ok()) return cq.status();
   absl::StatusOr<verbs::QueuePair> qp = verbs::QueuePair::Create(
       context->domain, *cq, *cq,
@@ -86,7 +90,10 @@ void RxQueue::Receive(Burst& burst, Lcore& lcore) noexcept {
   if (state_ != State::kReceiving) [[unlikely]] {
     if (!Start(lcore)) return;
   }
-  const int count = cq_.Poll(work_->completions);
+  const bool timed = cq_.has_times();
+  const int count = timed
+                        ? cq_.PollWithTimes(work_->completions, work_->times_ns)
+                        : cq_.Poll(work_->completions);
   const std::span<const ibv_wc> completions(
       work_->completions.data(), static_cast<size_t>(std::max(count, 0)));
   size_t good = 0;
@@ -99,6 +106,7 @@ void RxQueue::Receive(Burst& burst, Lcore& lcore) noexcept {
     assert(completions[0].wr_id == (completed_ & (slots_.depth() - 1)));
     const uint64_t bytes =
         slots_.Take(completed_, completions.first(good), burst);
+    if (timed) SetTimes(burst.mbufs().last(good));
     completed_ += static_cast<uint32_t>(good);
     counters_->packets.Add(good);
     counters_->bytes.Add(bytes);
@@ -109,6 +117,13 @@ void RxQueue::Receive(Burst& burst, Lcore& lcore) noexcept {
     Fail(static_cast<uint32_t>(completions.size() - good), lcore);
   } else if (slots_.depth() - (posted_ - completed_) >= refill_) {
     Refill(lcore);
+  }
+}
+
+// Stamps the frames of the completions that were polled.
+void RxQueue::SetTimes(std::span<Mbuf* const> frames) noexcept {
+  for (size_t i = 0; i < frames.size(); ++i) {
+    frames[i]->set_timestamp_ns(work_->times_ns[i]);
   }
 }
 

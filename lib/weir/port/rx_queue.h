@@ -31,10 +31,18 @@ namespace weir {
 // its mbufs return to that lcore's cache.
 class RxQueue {
  public:
-  // Room for `depth` frames, a power of two, on `context`, whose pool is
-  // `pool`. Errors as Port::Open. Control thread, before Launch.
+  struct Options {
+    // Frames it has room for, a power of two.
+    uint32_t depth = 1024;
+    // Whether frames carry the time when the device got them.
+    bool timestamps = false;
+  };
+
+  // A queue on `context`, whose pool is `pool`. Errors as Port::Open. Control
+  // thread, before Launch.
   static absl::StatusOr<RxQueue> Create(std::shared_ptr<PortContext> context,
-                                        const MbufPool& pool, uint32_t depth);
+                                        const MbufPool& pool,
+                                        const Options& options);
 
   // Appends up to kDefaultBurst frames to an empty burst. Owner lcore only.
   void Receive(Burst& burst, Lcore& lcore) noexcept;
@@ -62,6 +70,7 @@ class RxQueue {
   // Linked once; only wr_id and sg_list of the requests change.
   struct Work {
     std::array<ibv_wc, kDefaultBurst> completions;
+    std::array<uint64_t, kDefaultBurst> times_ns;
     std::array<ibv_recv_wr, kRefill> requests;
   };
 
@@ -69,6 +78,7 @@ class RxQueue {
           verbs::CompletionQueue cq, verbs::QueuePair qp, verbs::Flow flow);
 
   bool Start(Lcore& lcore) noexcept;
+  void SetTimes(std::span<Mbuf* const> frames) noexcept;
   void Fail(uint32_t seen, Lcore& lcore) noexcept;
   void Drain(uint32_t outstanding) noexcept;
   bool Refill(Lcore& lcore) noexcept;

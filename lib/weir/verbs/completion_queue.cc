@@ -1,27 +1,80 @@
 #include "weir/verbs/completion_queue.h"
 
+#include <algorithm>
+#include <cassert>
 #include <cerrno>
+#include <cstddef>
 
 #include "absl/strings/str_cat.h"
 #include "weir/base/errno_status.h"
 
 namespace weir::verbs {
+namespace {
+
+absl::Status Error(const Device& device, uint32_t entries,
+                   absl::string_view call) {
+  return ErrnoStatus(
+      errno,
+      {.object = absl::StrCat(device.name(),
+                              ": cannot create a completion queue of ", entries,
+                              " entries (the device has at "
+                              "most ",
+                              device.attributes().max_cqe, ")"),
+       .call = call});
+}
+
+}  // namespace
 
 absl::StatusOr<CompletionQueue> CompletionQueue::Create(const Device& device,
                                                         uint32_t entries) {
   ibv_cq* cq = ibv_create_cq(device.context(), static_cast<int>(entries),
                              nullptr, nullptr, 0);
-  if (cq == nullptr) {
-    return ErrnoStatus(
-        errno,
-        {.object = absl::StrCat(
-             device.name(), ": cannot create a completion queue of ", entries,
-             " entries (the device has at "
-             "most ",
-             device.attributes().max_cqe, ")"),
-         .call = "ibv_create_cq"});
+  if (cq == nullptr) return Error(device, entries, "ibv_create_cq");
+  return CompletionQueue(cq, nullptr);
+}
+
+absl::StatusOr<CompletionQueue> CompletionQueue::CreateWithTimes(
+    const Device& device, uint32_t entries) {
+  ibv_cq_init_attr_ex wanted{};
+  wanted.cqe = entries;
+  wanted.wc_flags =
+      IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+  ibv_cq_ex* cq = ibv_create_cq_ex(device.context(), &wanted);
+  if (cq != nullptr) return CompletionQueue(ibv_cq_ex_to_cq(cq), cq);
+  if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL) {
+    return Create(device, entries);
   }
-  return CompletionQueue(cq);
+  return Error(device, entries, "ibv_create_cq_ex");
+}
+
+int CompletionQueue::PollWithTimes(
+    std::span<ibv_wc> completions,
+    std::span<uint64_t> times_ns) const noexcept {
+  assert(completions.size() == times_ns.size());
+  if (extended_ == nullptr) {
+    std::ranges::fill(times_ns, 0);
+    return Poll(completions);
+  }
+  ibv_poll_cq_attr attributes{};
+  int error = ibv_start_poll(extended_, &attributes);
+  if (error == ENOENT) return 0;
+  if (error != 0) return -error;
+  size_t count = 0;
+  while (error == 0) {
+    ibv_wc& completion = completions[count];
+    completion.wr_id = extended_->wr_id;
+    completion.status = extended_->status;
+    if (completion.status == IBV_WC_SUCCESS) {
+      completion.byte_len = ibv_wc_read_byte_len(extended_);
+      completion.wc_flags = ibv_wc_read_wc_flags(extended_);
+      times_ns[count] = ibv_wc_read_completion_wallclock_ns(extended_);
+    }
+    ++count;
+    if (count == completions.size()) break;
+    error = ibv_next_poll(extended_);
+  }
+  ibv_end_poll(extended_);
+  return static_cast<int>(count);
 }
 
 }  // namespace weir::verbs
