@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -36,8 +37,8 @@ AppOptions TwoNullPorts() {
 }
 
 // Opens the ports of `app` and joins them, both ways.
-absl::Status JoinPorts(App& app) {
-  auto ports = app.OpenPorts();
+absl::Status JoinPorts(App& app, const AppNeeds& needs = {}) {
+  auto ports = app.OpenPorts(needs);
   if (!ports.ok()) return ports.status();
   for (size_t i : {0, 1}) {
     Port& in = (*ports)[i];
@@ -70,6 +71,31 @@ TEST(AppTest, ForwardsUntilTheDurationIsOverAndWritesTheReport) {
     sent += port["queues"][1]["completions"].get<uint64_t>();
   }
   EXPECT_EQ(json["packets"]["sent"], sent);
+}
+
+TEST(AppTest, WritesWhatTheProgramFormatsInPlaceOfTheReport) {
+  const std::string file = ::testing::TempDir() + "/own.json";
+  AppOptions options = TwoNullPorts();
+  options.json_file = file;
+  auto app = *App::Create(options);
+  ASSERT_TRUE(JoinPorts(*app).ok());
+  app->SetJson([] { return std::string("{\"own\": 1}\n"); });
+  ASSERT_TRUE(app->RunUntilSignal().ok());
+  std::ifstream in(file);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_EQ(text, "{\"own\": 1}\n");
+}
+
+TEST(AppTest, SizesThePoolForWhatStagesKeep) {
+  auto app = *App::Create(TwoNullPorts());
+  ASSERT_TRUE(JoinPorts(*app, {.ports = {.rx_depth = 64, .tx_depth = 64},
+                               .stage_mbufs = 3000})
+                  .ok());
+  ::testing::internal::CaptureStdout();
+  ASSERT_TRUE(app->RunUntilSignal().ok());
+  const std::string out = ::testing::internal::GetCapturedStdout();
+  EXPECT_THAT(out, ::testing::HasSubstr(": 256 in queues + "));
+  EXPECT_THAT(out, ::testing::HasSubstr(" + 3,000 in stages\n"));
 }
 
 // Asks the process to end once it runs, and never ends by itself.

@@ -23,5 +23,14 @@ TEST(PoolPlanTest, CountsEveryMbufOfALongFrame) {
             "256 + 1 pipelines x 128 x 5");
 }
 
+TEST(PoolPlanTest, CountsWhatStagesKeep) {
+  const PoolPlan plan{
+      .queue_mbufs = 100, .lcores = 1, .pipelines = 1, .stage_mbufs = 5000};
+  EXPECT_EQ(plan.mbufs(), 100u + 256 + 128 + 5000);
+  EXPECT_EQ(plan.Arithmetic(),
+            "5,484 mbufs of 2,048 bytes = 10.7 MiB: 100 in queues + 1 lcores x "
+            "256 + 1 pipelines x 128 + 5,000 in stages");
+}
+
 }  // namespace
 }  // namespace weir

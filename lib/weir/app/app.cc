@@ -68,10 +68,12 @@ absl::StatusOr<std::unique_ptr<App>> App::Create(AppOptions options) {
   return std::unique_ptr<App>(new App(std::move(options), std::move(json)));
 }
 
-absl::StatusOr<std::span<Port>> App::OpenPorts() {
+absl::StatusOr<std::span<Port>> App::OpenPorts(const AppNeeds& needs) {
   if (runtime_ != nullptr) {
     return absl::FailedPreconditionError("OpenPorts is for once");
   }
+  port_options_ = needs.ports;
+  stage_mbufs_ = needs.stage_mbufs;
   absl::StatusOr<Placer> placer = MakePlacer();
   if (!placer.ok()) return placer.status();
   absl::Status status = CheckDistinctNames(options_.ports);
@@ -115,6 +117,7 @@ PoolPlan App::Plan(std::span<const PortDevice> devices, size_t lcores) const {
   PoolPlan plan;
   plan.chunk_bytes = options.chunk_bytes;
   plan.lcores = lcores;
+  plan.stage_mbufs = stage_mbufs_;
   plan.pipelines = std::max<uint64_t>(devices.size(), lcores);
   for (const PortDevice& device : devices) {
     plan.queue_mbufs +=
@@ -150,9 +153,10 @@ absl::Status App::CreatePool(std::span<const PortDevice> devices,
                              Placer& placer) {
   MbufPool::Options options;
   const std::optional<uint64_t> limit_bytes = LockLimitBytes();
+  const uint32_t wanted_depth = port_options_.rx_depth;
   const PoolPlan plan = PlanWithin(limit_bytes, devices, placer);
   pool_arithmetic_ = plan.Arithmetic();
-  if (port_options_.rx_depth != PortOptions().rx_depth) {
+  if (port_options_.rx_depth != wanted_depth) {
     absl::StrAppend(&pool_arithmetic_, "; queues of ", port_options_.rx_depth,
                     " since RLIMIT_MEMLOCK is ", WithCommas(*limit_bytes),
                     " bytes");
@@ -277,7 +281,7 @@ AppReport App::Report(Clock::time_point begin) const {
 
 absl::Status App::WriteJson(const AppReport& report) {
   if (options_.json_file.empty()) return absl::OkStatus();
-  json_ << FormatJson(options_.name, report);
+  json_ << (json_format_ ? json_format_() : FormatJson(options_.name, report));
   json_.close();
   if (json_) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("--json: ", options_.json_file,

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -46,6 +47,13 @@ struct AppOptions {
   std::string json_file;
 };
 
+// What an app asks for beyond the command line.
+struct AppNeeds {
+  PortOptions ports = {};
+  // Mbufs that its stages keep over polls, at most, in all.
+  uint64_t stage_mbufs = 0;
+};
+
 // Control thread only.
 class App {
  public:
@@ -59,10 +67,10 @@ class App {
   // Opens the ports of the command line, in its order, and the one mbuf pool
   // that serves them. They live as long as the app. Where little memory may be
   // locked, queues are shorter and, unless the command line names them, lcores
-  // fewer. InvalidArgument for a port
-  // given twice or lcores that do not exist; otherwise the errors of
-  // PortDevice::Open, MbufPool::Create and Port::Open. Once.
-  absl::StatusOr<std::span<Port>> OpenPorts();
+  // fewer. InvalidArgument for a port given twice or lcores that do not exist;
+  // otherwise the errors of PortDevice::Open, MbufPool::Create and Port::Open.
+  // Once.
+  absl::StatusOr<std::span<Port>> OpenPorts(const AppNeeds& needs = {});
 
   // Places `pipeline` on an lcore; it runs from RunUntilSignal on.
   // FailedPrecondition before OpenPorts.
@@ -82,6 +90,12 @@ class App {
   // Runtime::Start returns, or DataLoss if the JSON file or standard output
   // could not be written.
   absl::Status RunUntilSignal();
+
+  // Has the file of --json be what `format` returns when the run is over, in
+  // place of the report. Before RunUntilSignal.
+  void SetJson(std::function<std::string()> format) {
+    json_format_ = std::move(format);
+  }
 
   // The warnings printed so far. Each says that something came or went
   // incomplete, so a run with any is no success.
@@ -109,7 +123,9 @@ class App {
   // From RunUntilSignal on.
   std::unique_ptr<SignalWait> signals_;
   std::ofstream json_;
+  std::function<std::string()> json_format_;
   PortOptions port_options_;
+  uint64_t stage_mbufs_ = 0;
   // How the size of the pool came about.
   std::string pool_arithmetic_;
   std::unique_ptr<MbufPool> pool_;

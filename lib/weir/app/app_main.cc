@@ -40,11 +40,14 @@ constexpr absl::string_view kPortHelp =
     R"(Ports:
   mlx5_0, mlx5_0:2    a verbs device, and the number of its port
   eth0                a netdev: its verbs device if that can do raw packets,
-                      else packet:eth0
+                      else xdp:eth0 where that opens, else packet:eth0
   null:[,size=BYTES]  makes frames at full speed, swallows what is sent
   wire:NAME           an end of a wire between programs
   pcap:[IN][,out=OUT] receives the frames of a capture, writes one
-  packet:NETDEV       a netdev through the kernel
+  packet:NETDEV       a netdev through packet sockets: sees what the kernel sees
+  xdp:NETDEV          a netdev through AF_XDP: takes what rules ask for
+  tap:NAME            a new netdev, the kernel at its other end
+  loopback:           receives what it sends
 )";
 
 absl::string_view ProgramName(absl::string_view path) {

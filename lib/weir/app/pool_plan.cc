@@ -16,7 +16,7 @@ constexpr uint64_t kHugePageBytes = 2 << 20;
 
 uint64_t PoolPlan::mbufs() const {
   return queue_mbufs + lcores * kCacheMbufs +
-         pipelines * kPacketsPerPipeline * mbufs_per_frame;
+         pipelines * kPacketsPerPipeline * mbufs_per_frame + stage_mbufs;
 }
 
 uint64_t PoolPlan::bytes() const {
@@ -28,6 +28,10 @@ std::string PoolPlan::Arithmetic() const {
   std::string per_pipeline = absl::StrCat(kPacketsPerPipeline);
   if (mbufs_per_frame != 1) {
     absl::StrAppend(&per_pipeline, " x ", mbufs_per_frame);
+  }
+  if (stage_mbufs != 0) {
+    absl::StrAppend(&per_pipeline, " + ", WithCommas(stage_mbufs),
+                    " in stages");
   }
   const double mib =
       static_cast<double>(mbufs() * chunk_bytes) / (1024.0 * 1024.0);
