@@ -1,5 +1,6 @@
 #include "weir/net/checksum.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -117,6 +118,67 @@ TEST(PseudoHeaderSumTest, FindsARightUdpChecksumOverIpv4AndIpv6) {
   sum = PseudoHeaderSum(LoadHeader<Ipv6Header>(v6, 14), kProtocolUdp, 41);
   sum.Add(std::span(v6).subspan(54));
   EXPECT_EQ(sum.Checksum(), Be16(0));
+}
+
+// §3: equations 1 and 2 of RFC 1141 give 0xffff here.
+TEST(UpdateChecksumTest, GivesTheExampleOfRfc1624) {
+  EXPECT_EQ(UpdateChecksum(Be16(0xdd2f), Be16(0x5555), Be16(0x3285)), Be16(0));
+}
+
+TEST(UpdateChecksumTest, IsWhatComputingAnewGives) {
+  std::mt19937 random(4);
+  for (int round = 0; round < 200000; ++round) {
+    Bytes header = RandomBytes(20, static_cast<uint64_t>(round));
+    // Often a sum of 0 or nearly: where +0 and -0 are told apart.
+    if (round % 2 == 0) {
+      std::fill(header.begin() + 2, header.end(), std::byte{0xff});
+      header[3] = std::byte(random() % 3);
+    }
+    const Be16 before(SlowChecksum(header));
+    const size_t at = 2 * (random() % 9);
+    const bool wide = random() % 2 == 0;
+    uint32_t value = static_cast<uint32_t>(random());
+    if (random() % 4 == 0) value = random() % 2 == 0 ? 0 : 0xffffffff;
+    Be16 updated;
+    if (wide) {
+      const auto old = LoadHeader<Be32>(header, at);
+      updated = UpdateChecksum(before, old, Be32(value));
+      StoreHeader(header, at, Be32(value));
+    } else {
+      const auto old = LoadHeader<Be16>(header, at);
+      const Be16 changed(static_cast<uint16_t>(value));
+      updated = UpdateChecksum(before, old, changed);
+      StoreHeader(header, at, changed);
+    }
+    ASSERT_EQ(updated.host(), SlowChecksum(header)) << Hex(header);
+  }
+}
+
+// RFC 1624 §3: a header that is not all zeros never has 0xffff.
+TEST(UpdateChecksumTest, MendsAMinusZero) {
+  EXPECT_EQ(UpdateChecksum(Be16(0xffff), Be16(0xffff), Be16(0)), Be16(0));
+  EXPECT_EQ(UpdateChecksum(Be16(0xffff), Be32(0xffffffff), Be32(0)), Be16(0));
+}
+
+TEST(UpdateChecksumTest, CountsATimeToLiveDown) {
+  Bytes frame = Frame().Ipv4("192.0.2.1", "198.51.100.2").Udp(1, 2).Build();
+  for (int ttl = 64; ttl > 0; --ttl) {
+    auto ip = LoadHeader<Ipv4Header>(frame, 14);
+    const auto word = LoadHeader<Be16>(frame, 14 + 8);
+    const Be16 less(static_cast<uint16_t>(word.host() - 0x100));
+    ip.checksum = UpdateChecksum(ip.checksum, word, less);
+    --ip.time_to_live;
+    StoreHeader(frame, 14, ip);
+    ASSERT_EQ(SlowChecksum(std::span(frame).subspan(14, 20)), 0);
+  }
+}
+
+// RFC 768: 0 says that there is no checksum, a sum of 0 is 0xffff.
+TEST(UpdateUdpChecksumTest, KeepsNoneAndNeverMakesOne) {
+  EXPECT_EQ(UpdateUdpChecksum(Be16(0), Be16(1), Be16(2)), Be16(0));
+  EXPECT_EQ(UpdateUdpChecksum(Be16(0xdd2f), Be16(0x5555), Be16(0x3285)),
+            Be16(0xffff));
+  EXPECT_EQ(UpdateUdpChecksum(Be16(0xffff), Be32(1), Be32(2)), Be16(0xfffe));
 }
 
 TEST(NeverZeroTest, ChangesOnlyZero) {

@@ -52,6 +52,17 @@ TEST(WordSumTest, IsRightAtEveryLengthAndAlignment) {
   }
 }
 
+TEST(WordSumTest, IsRightWhereBlocksOfVectorsEnd) {
+  const Bytes memory = RandomBytes(size_t{1} << 20, 3);
+  // 4095 steps of four vectors are a block.
+  for (const size_t block : {4095 * 128, 2 * 4095 * 128}) {
+    for (const size_t behind : {0, 1, 2, 31, 32, 33, 34, 64, 65, 127}) {
+      ExpectRight(std::span(memory).first(block - behind));
+      ExpectRight(std::span(memory).first(block + behind));
+    }
+  }
+}
+
 // The largest and the smallest that lanes take, for longer than they can.
 TEST(WordSumTest, IsRightForMegabytesOfOneValue) {
   for (const int value : {0xff, 0x7f, 0x80, 0}) {

@@ -12,6 +12,7 @@
 #include "weir/base/big_endian.h"
 #include "weir/net/ipv4.h"
 #include "weir/net/ipv6.h"
+#include "weir/net/word_sum.h"
 
 namespace weir::net {
 
@@ -22,19 +23,39 @@ class InternetSum {
   InternetSum() = default;
 
   // Adds bytes as if they followed those added before, so pieces may have odd
-  // lengths. At most 4 GiB in all.
-  void Add(std::span<const std::byte> bytes) noexcept;
+  // lengths. At most 4 GiB at once.
+  void Add(std::span<const std::byte> bytes) noexcept {
+    AddSum(SumWords(bytes), bytes.size() % 2 != 0);
+  }
   // Adds four bytes behind an even number of them.
-  void AddWord(Be32 word) noexcept { sum_ += std::bit_cast<uint32_t>(word); }
+  void AddWord(Be32 word) noexcept {
+    sum_ = AddAround(sum_, std::bit_cast<uint32_t>(word));
+  }
   // Adds the bytes that were added to `behind`, as if they followed.
-  void Append(const InternetSum& behind) noexcept;
+  void Append(const InternetSum& behind) noexcept {
+    AddSum(behind.sum_, behind.odd_);
+  }
 
   // The checksum: the complement of the sum. A sum over data that includes a
   // right checksum gives 0.
-  Be16 Checksum() const noexcept;
+  Be16 Checksum() const noexcept {
+    // Both halves of 64 bits and then of 32, each added to the other: the
+    // upper one takes the carry of the lower.
+    const uint64_t halves = sum_ + std::rotl(sum_, 32);
+    const auto words = static_cast<uint32_t>(halves >> 32);
+    const uint32_t sum = words + std::rotl(words, 16);
+    return std::bit_cast<Be16>(static_cast<uint16_t>(~(sum >> 16)));
+  }
 
  private:
-  // Not folded; the sum of 2^32 words of 32 bits has 64.
+  void AddSum(uint64_t sum, bool odd) noexcept {
+    // Behind an odd byte every byte counts in the other half of its word
+    // (RFC 1071 §2 (B)): times 2^8, modulo 2^64 - 1.
+    sum_ = AddAround(sum_, odd_ ? std::rotl(sum, 8) : sum);
+    odd_ ^= odd;
+  }
+
+  // Modulo 2^64 - 1; 0 only if all that was added is 0.
   uint64_t sum_ = 0;
   // An odd number of bytes was added.
   bool odd_ = false;
@@ -52,6 +73,42 @@ InternetSum PseudoHeaderSum(const Ipv6Header& ip, uint8_t protocol,
 // and 0xffff is the same in one's complement. Any thread.
 constexpr Be16 NeverZero(Be16 checksum) noexcept {
   return checksum == Be16(0) ? Be16(0xffff) : checksum;
+}
+
+namespace internal {
+
+// ~(~checksum + ~before + after), with the carries added back in.
+constexpr Be16 Update(Be16 checksum, uint32_t before, uint32_t after) noexcept {
+  uint64_t sum = uint64_t{0xffff} - checksum.host();
+  sum += uint64_t{0xffffffff} - before + after;
+  sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffff) + (sum >> 16);
+  // A sum of 0 is that of zeros alone, which no header is: it is -0.
+  return Be16(static_cast<uint16_t>(sum == 0 ? 0 : 0xffff - sum));
+}
+
+}  // namespace internal
+
+// The checksum after a field at an even offset of what it covers has changed
+// from `before` to `after` (RFC 1624 §3, equation 3). It is what computing it
+// anew gives and never 0xffff, which only data that is all zeros has: of that
+// it gives 0, the same number in one's complement. Any thread.
+constexpr Be16 UpdateChecksum(Be16 checksum, Be16 before, Be16 after) noexcept {
+  return internal::Update(checksum, uint32_t{0xffff0000} | before.host(),
+                          after.host());
+}
+constexpr Be16 UpdateChecksum(Be16 checksum, Be32 before, Be32 after) noexcept {
+  return internal::Update(checksum, before.host(), after.host());
+}
+
+// The same for a checksum of UDP or UDP-Lite, where 0 says that there is none
+// and stays, and a sum of 0 is 0xffff (RFC 768, RFC 3828 §3.1). Any thread.
+template <typename Field>
+constexpr Be16 UpdateUdpChecksum(Be16 checksum, Field before,
+                                 Field after) noexcept {
+  if (checksum == Be16(0)) return checksum;
+  return NeverZero(UpdateChecksum(checksum, before, after));
 }
 
 }  // namespace weir::net

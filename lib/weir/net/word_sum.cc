@@ -1,140 +1,121 @@
 #include "weir/net/word_sum.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <bit>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 namespace weir::net {
-namespace {
 
-template <typename Word>
-Word LoadWord(const std::byte* at) noexcept {
-  Word word;
-  std::memcpy(&word, at, sizeof word);
-  return word;
-}
+static_assert(std::endian::native == std::endian::little,
+              "SumShort shifts the bytes it does not want out at the bottom");
 
-// 2^64 is 1 modulo 0xffff, so a carry out of the top comes back in at the
-// bottom.
-uint64_t AddAround(uint64_t sum, uint64_t word) noexcept {
-  sum += word;
-  return sum + (sum < word ? 1 : 0);
-}
-
-// Less than eight bytes as a word, by loads of fixed sizes: a call of memcpy
-// costs more than most headers.
-uint64_t LoadTail(const std::byte* at, size_t size) noexcept {
-  uint64_t tail = 0;
-  if ((size & 4) != 0) {
-    tail = LoadWord<uint32_t>(at);
-    at += 4;
+uint64_t SumWordsPortably(std::span<const std::byte> bytes) noexcept {
+  const std::byte* at = bytes.data();
+  size_t left = bytes.size();
+  uint64_t sum = 0;
+  for (; left >= 64; left -= 64, at += 64) {
+    sum = internal::AddWords<8>(sum, at);
   }
-  if ((size & 2) != 0) {
-    tail += LoadWord<uint16_t>(at);
-    at += 2;
+  for (; left >= 8; left -= 8, at += 8) {
+    sum = internal::AddWords<1>(sum, at);
   }
-  if ((size & 1) != 0) {
-    uint16_t last = 0;
-    std::memcpy(&last, at, 1);
-    tail += last;
-  }
-  return tail;
+  return AddAround(sum, internal::LoadTail(at, left));
 }
 
 #if defined(__x86_64__)
 
+namespace {
+
 constexpr size_t kVectorBytes = sizeof(__m256i);
 constexpr size_t kStepBytes = 4 * kVectorBytes;
-// Lanes of 32 bits take a pair of words, within ±2^16, at each addition.
-constexpr size_t kMaxSteps = 1 << 14;
-// From here on vectors are faster.
-constexpr size_t kMinVectorBytes = 256;
+// Lanes of 32 bits take a pair of words, within ±2^16, at each addition; four
+// lanes are added up at the end.
+constexpr size_t kMaxSteps = 1 << 12;
 
-// What kVectorBytes at `at` add to lanes of 32 bits: the words less 2^15, as
-// signed numbers, in pairs.
-__attribute__((target("avx2"))) __m256i SignedPairs(
-    const std::byte* at) noexcept {
-  const __m256i words =
-      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+// Read from place n on, kVectorBytes of which the last n are ones.
+constexpr std::array<uint8_t, 2 * kVectorBytes> MakeMask() {
+  std::array<uint8_t, 2 * kVectorBytes> mask = {};
+  for (size_t i = kVectorBytes; i < mask.size(); ++i) mask[i] = 0xff;
+  return mask;
+}
+constexpr std::array<uint8_t, 2 * kVectorBytes> kMask = MakeMask();
+
+// The functions below are tuned for CPUs that have AVX2: g++ splits unaligned
+// loads for those that do not.
+
+__attribute__((target("avx2,tune=haswell"))) __m256i Load(
+    const void* at) noexcept {
+  return _mm256_loadu_si256(static_cast<const __m256i*>(at));
+}
+
+// What a vector adds to lanes of 32 bits: the words less 2^15, as signed
+// numbers, in pairs.
+__attribute__((target("avx2,tune=haswell"))) __m256i SignedPairs(
+    __m256i words) noexcept {
   const __m256i offset = _mm256_set1_epi16(INT16_MIN);
   return _mm256_madd_epi16(_mm256_xor_si256(words, offset),
                            _mm256_set1_epi16(1));
 }
 
-__attribute__((target("avx2"))) int64_t AddLanes(__m256i lanes) noexcept {
+__attribute__((target("avx2,tune=haswell"))) int64_t AddLanes(
+    __m256i lanes) noexcept {
   const __m256i wide = _mm256_add_epi64(
       _mm256_cvtepi32_epi64(_mm256_castsi256_si128(lanes)),
       _mm256_cvtepi32_epi64(_mm256_extracti128_si256(lanes, 1)));
-  return _mm256_extract_epi64(wide, 0) + _mm256_extract_epi64(wide, 1) +
-         _mm256_extract_epi64(wide, 2) + _mm256_extract_epi64(wide, 3);
+  const __m128i pair = _mm_add_epi64(_mm256_castsi256_si128(wide),
+                                     _mm256_extracti128_si256(wide, 1));
+  return _mm_cvtsi128_si64(pair) + _mm_extract_epi64(pair, 1);
 }
 
-// The exact sum of the words of `size` bytes, a multiple of kVectorBytes and at
-// most kMaxSteps * kStepBytes.
-__attribute__((target("avx2"))) uint64_t SumVectors(const std::byte* at,
-                                                    size_t size) noexcept {
-  __m256i a = _mm256_setzero_si256();
-  __m256i b = a;
-  __m256i c = a;
-  __m256i d = a;
+// The exact sum of the words of `size` bytes, an even number from kVectorBytes
+// to kMaxSteps * kStepBytes.
+__attribute__((target("avx2,tune=haswell"))) uint64_t SumVectors(
+    const std::byte* at, size_t size) noexcept {
+  // What is left behind whole vectors is the end of the last one.
+  const size_t rest = size % kVectorBytes;
+  __m256i a = SignedPairs(_mm256_and_si256(Load(at + size - kVectorBytes),
+                                           Load(kMask.data() + rest)));
+  __m256i b = _mm256_setzero_si256();
+  __m256i c = b;
+  __m256i d = b;
   size_t left = size;
   for (; left >= kStepBytes; left -= kStepBytes, at += kStepBytes) {
-    a = _mm256_add_epi32(a, SignedPairs(at));
-    b = _mm256_add_epi32(b, SignedPairs(at + kVectorBytes));
-    c = _mm256_add_epi32(c, SignedPairs(at + 2 * kVectorBytes));
-    d = _mm256_add_epi32(d, SignedPairs(at + 3 * kVectorBytes));
+    a = _mm256_add_epi32(a, SignedPairs(Load(at)));
+    b = _mm256_add_epi32(b, SignedPairs(Load(at + kVectorBytes)));
+    c = _mm256_add_epi32(c, SignedPairs(Load(at + 2 * kVectorBytes)));
+    d = _mm256_add_epi32(d, SignedPairs(Load(at + 3 * kVectorBytes)));
   }
-  for (; left != 0; left -= kVectorBytes, at += kVectorBytes) {
-    a = _mm256_add_epi32(a, SignedPairs(at));
+  for (; left >= kVectorBytes; left -= kVectorBytes, at += kVectorBytes) {
+    a = _mm256_add_epi32(a, SignedPairs(Load(at)));
   }
-  // Each word lacks 2^15.
-  return size / 2 * 0x8000 + static_cast<uint64_t>(AddLanes(a) + AddLanes(b) +
-                                                   AddLanes(c) + AddLanes(d));
+  a = _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(c, d));
+  // Each word of the vectors lacks 2^15.
+  const uint64_t words = (size - rest + kVectorBytes) / 2;
+  return words * 0x8000 + static_cast<uint64_t>(AddLanes(a));
 }
-
-#endif
 
 }  // namespace
 
-uint64_t SumWordsPortably(std::span<const std::byte> bytes) noexcept {
-  const std::byte* at = bytes.data();
-  size_t left = bytes.size();
-  // Two sums, as each addition waits for the one before.
-  uint64_t even = 0;
-  uint64_t odd = 0;
-  for (; left >= 16; left -= 16, at += 16) {
-    even = AddAround(even, LoadWord<uint64_t>(at));
-    odd = AddAround(odd, LoadWord<uint64_t>(at + 8));
-  }
-  if (left >= 8) {
-    even = AddAround(even, LoadWord<uint64_t>(at));
-    left -= 8;
-    at += 8;
-  }
-  return AddAround(AddAround(even, odd), LoadTail(at, left));
-}
-
-#if defined(__x86_64__)
-
+// A load and a test of what libgcc has found out before main.
 bool HasAvx2() noexcept { return __builtin_cpu_supports("avx2") != 0; }
 
 uint64_t SumWordsByAvx2(std::span<const std::byte> bytes) noexcept {
   uint64_t sum = 0;
-  while (bytes.size() >= kVectorBytes) {
-    const size_t size = std::min(bytes.size() / kVectorBytes * kVectorBytes,
-                                 kMaxSteps * kStepBytes);
+  while (bytes.size() > kVectorBytes) {
+    const size_t size =
+        std::min(bytes.size() / 2 * 2, (kMaxSteps - 1) * kStepBytes);
     sum += SumVectors(bytes.data(), size);
     bytes = bytes.subspan(size);
   }
-  return AddAround(sum, SumWordsPortably(bytes));
+  return AddAround(sum, internal::SumShort(bytes.data(), bytes.size()));
 }
 
-uint64_t SumWords(std::span<const std::byte> bytes) noexcept {
-  return bytes.size() >= kMinVectorBytes && HasAvx2() ? SumWordsByAvx2(bytes)
-                                                      : SumWordsPortably(bytes);
+uint64_t SumLong(std::span<const std::byte> bytes) noexcept {
+  return HasAvx2() ? SumWordsByAvx2(bytes) : SumWordsPortably(bytes);
 }
 
 #else
@@ -145,7 +126,7 @@ uint64_t SumWordsByAvx2(std::span<const std::byte> bytes) noexcept {
   return SumWordsPortably(bytes);
 }
 
-uint64_t SumWords(std::span<const std::byte> bytes) noexcept {
+uint64_t SumLong(std::span<const std::byte> bytes) noexcept {
   return SumWordsPortably(bytes);
 }
 
