@@ -1,11 +1,11 @@
 #include "weir/net/offload.h"
 
 #include <cassert>
-#include <cstdint>
 #include <cstring>
 
 #include "weir/base/big_endian.h"
 #include "weir/net/checksum.h"
+#include "weir/net/crc32c.h"
 #include "weir/net/load_store.h"
 #include "weir/net/mac_address.h"
 
@@ -15,25 +15,12 @@ namespace {
 // RFC 9260 §3.1: no other protocol has its checksum here.
 constexpr size_t kSctpChecksumOffset = 8;
 
-// Castagnoli, reflected (RFC 9260 appendix A).
-constexpr uint32_t kCrc32cPolynomial = 0x82f63b78;
-
-// Bit by bit: SCTP between network namespaces is too rare for a table.
-uint32_t Crc32c(std::span<const std::byte> bytes) noexcept {
-  uint32_t crc = ~uint32_t{0};
-  for (const std::byte byte : bytes) {
-    crc ^= std::to_integer<uint32_t>(byte);
-    for (int bit = 0; bit < 8; ++bit) {
-      crc = crc >> 1 ^ (kCrc32cPolynomial & (0 - (crc & 1)));
-    }
-  }
-  return ~crc;
-}
-
-// The CRC is computed with zero in its field and stored low byte first.
+// The CRC is computed with zero in its field.
 void CompleteSctp(std::span<std::byte> packet) noexcept {
   StoreHeader(packet, kSctpChecksumOffset, Be32(0));
-  StoreHeader(packet, kSctpChecksumOffset, Be32(ByteSwap(Crc32c(packet))));
+  Crc32c crc;
+  crc.Add(packet);
+  StoreHeader(packet, kSctpChecksumOffset, crc.Checksum());
 }
 
 }  // namespace
