@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weir/app/report_json.h"
 #include "weir/app/stats_printer.h"
@@ -80,7 +81,10 @@ absl::StatusOr<std::span<Port>> App::OpenPorts(const AppNeeds& needs) {
   if (!status.ok()) return status;
   std::vector<PortDevice> devices;
   for (const std::string& name : options_.ports) {
-    absl::StatusOr<PortDevice> device = PortDevice::Open(name);
+    const bool add = needs.empty_records && absl::StartsWith(name, "pcap:") &&
+                     !absl::StrContains(name, ",empty=");
+    absl::StatusOr<PortDevice> device =
+        PortDevice::Open(add ? absl::StrCat(name, ",empty=on") : name);
     if (!device.ok()) return device.status();
     devices.push_back(*std::move(device));
   }

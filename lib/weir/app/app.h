@@ -52,6 +52,9 @@ struct AppNeeds {
   PortOptions ports = {};
   // Mbufs that its stages keep over polls, at most, in all.
   uint64_t stage_mbufs = 0;
+  // Whether records of captures that have no bytes are received too, as frames
+  // of none: for programs that count records. Ports that say `empty=` decide.
+  bool empty_records = false;
 };
 
 // Control thread only.

@@ -127,6 +127,21 @@ TEST(PcapTest, FinishesAFileWithoutFrames) {
   }
 }
 
+TEST(PcapTest, GivesRecordsWithoutBytesIfAsked) {
+  const auto backend = MustOpen(
+      "pcap:" +
+      WriteTestFile("in.pcap", File()
+                                   .PcapRecord(0, 0, {}, 60)
+                                   .PcapRecord(0, 0, FrameBytes(60), 60)
+                                   .PcapRecord(0, 0, {}, 0)
+                                   .bytes()) +
+      ",empty=on");
+  EXPECT_THAT(TakeFrames(*backend, 3),
+              ElementsAre(IsEmpty(), FrameBytes(60), IsEmpty()));
+  EXPECT_EQ(CounterValue(*backend, "rx_empty_record"), 0u);
+  EXPECT_EQ(CounterValue(*backend, "rx_captured_short"), 1u);
+}
+
 TEST(PcapTest, CountsFramesThatWereCapturedShort) {
   const auto backend =
       MustOpen("pcap:" + WriteTestFile("in.pcap",

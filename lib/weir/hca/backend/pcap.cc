@@ -48,6 +48,8 @@ struct PcapFiles {
   std::optional<CaptureReader> reader;
   std::optional<CaptureWriter> writer;
   bool loop = false;
+  // Records without bytes are frames, not mere counts.
+  bool empty = false;
 };
 
 class PcapBackend final : public Backend {
@@ -158,7 +160,7 @@ bool PcapBackend::StartAgain() noexcept {
 }
 
 void PcapBackend::PushRecord(const CaptureRecord& record) noexcept {
-  if (record.bytes.empty()) {
+  if (record.bytes.empty() && !files_.empty) {
     Count(kRxEmptyRecord, 1);
     return;
   }
@@ -197,7 +199,7 @@ std::string PcapBackend::TakeWarning() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> OpenPcap(const DeviceKey& key) {
-  absl::Status status = CheckOptions(key, {"out", "mtu", "loop"});
+  absl::Status status = CheckOptions(key, {"out", "mtu", "loop", "empty"});
   if (!status.ok()) return status;
   const auto mtu_bytes = NumberOption(
       key, "mtu",
@@ -205,11 +207,14 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenPcap(const DeviceKey& key) {
   if (!mtu_bytes.ok()) return mtu_bytes.status();
   const auto loop = SwitchOption(key, "loop", false);
   if (!loop.ok()) return loop.status();
+  const auto empty = SwitchOption(key, "empty", false);
+  if (!empty.ok()) return empty.status();
 
   PcapFiles files;
   files.in_path = key.argument;
   files.out_path = std::string(key.Option("out", ""));
   files.loop = *loop;
+  files.empty = *empty;
   if (files.in_path.empty() && files.out_path.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         key.text, ": names no file; want pcap:IN, pcap:,out=OUT or both"));

@@ -1,5 +1,5 @@
 // Capture files as a port: what is in a file is received, what is sent goes to
-// another. Key: `pcap:[IN][,out=FILE][,mtu=N][,loop=on]`.
+// another. Key: `pcap:[IN][,out=FILE][,mtu=N][,loop=on][,empty=on]`.
 
 #ifndef WEIR_HCA_BACKEND_PCAP_H_
 #define WEIR_HCA_BACKEND_PCAP_H_
