@@ -102,6 +102,39 @@ TEST_F(MbufTest, AppendChainsSegmentsAndSumsTheFrame) {
   EXPECT_EQ(third.next(), nullptr);
 }
 
+TEST_F(MbufTest, TrimmingMovesBothEndsAndLeavesTheData) {
+  Mbuf& first = Fresh();
+  Mbuf& last = Fresh();
+  first.SetLength(10);
+  last.SetLength(20);
+  first.bytes()[4] = std::byte{7};
+  first.Append(first, last);
+  first.TrimFront(4);
+  first.TrimBack(last, 15);
+  EXPECT_EQ(first.data()[0], std::byte{7});
+  EXPECT_EQ(first.data_bytes(), 6);
+  EXPECT_EQ(last.data_bytes(), 5);
+  EXPECT_EQ(first.frame_bytes(), 11);
+  first.Prepend(3);
+  EXPECT_EQ(first.data()[3], std::byte{7});
+  EXPECT_EQ(first.data_bytes(), 9);
+  EXPECT_EQ(first.frame_bytes(), 14);
+}
+
+TEST_F(MbufTest, LinksSegmentsWithoutReadingThem) {
+  Mbuf& first = Fresh();
+  Mbuf& last = Fresh();
+  first.SetLength(10);
+  last.SetLength(20);
+  EXPECT_TRUE(first.is_plain());
+  first.SetNext(last);
+  first.SetFrame(30, 2);
+  EXPECT_EQ(first.next(), &last);
+  EXPECT_EQ(first.frame_bytes(), 30);
+  EXPECT_EQ(first.segments(), 2);
+  EXPECT_FALSE(first.is_plain());
+}
+
 TEST_F(MbufTest, AHeaderIsThereOnlyWhenAllOfItIs) {
   Mbuf& mbuf = Fresh();
   EXPECT_EQ(mbuf.Header<Header>(0), nullptr);

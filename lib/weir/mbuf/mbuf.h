@@ -131,6 +131,45 @@ class alignas(kCacheLine) Mbuf {
     segments_ = 1;
   }
 
+  // First segment: cuts `bytes` off its front, which it must have; the data
+  // stays where it is.
+  void TrimFront(uint32_t bytes) noexcept {
+    assert(bytes <= data_bytes_);
+    data_ += bytes;
+    data_bytes_ -= bytes;
+    frame_bytes_ -= bytes;
+  }
+
+  // First segment of a frame that ends in `last`: cuts `bytes`, which `last`
+  // must have, off its end.
+  void TrimBack(Mbuf& last, uint32_t bytes) noexcept {
+    assert(bytes <= last.data_bytes_);
+    last.data_bytes_ -= bytes;
+    frame_bytes_ -= bytes;
+  }
+
+  // First segment: takes `bytes` of the headroom in front of the data.
+  void Prepend(uint32_t bytes) noexcept {
+    assert(bytes <= headroom_bytes());
+    data_ -= bytes;
+    data_bytes_ += bytes;
+    frame_bytes_ += bytes;
+  }
+
+  // A frame of one segment that shares nothing.
+  bool is_plain() const noexcept { return next_ == 0; }
+
+  // For chains of many plain frames at once, none of which is read for it:
+  // `next` follows this segment; what SetFrame says of the whole frame goes to
+  // the first.
+  void SetNext(Mbuf& next) noexcept {
+    next_ = reinterpret_cast<uintptr_t>(&next);
+  }
+  void SetFrame(uint32_t frame_bytes, uint32_t segments) noexcept {
+    frame_bytes_ = frame_bytes;
+    segments_ = static_cast<uint16_t>(segments);
+  }
+
  private:
   friend class MbufCache;
   friend class MbufPool;
