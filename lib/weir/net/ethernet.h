@@ -33,6 +33,16 @@ inline constexpr uint16_t kEtherTypeArp = 0x0806;
 inline constexpr uint16_t kEtherTypeVlan = 0x8100;
 inline constexpr uint16_t kEtherTypeIpv6 = 0x86dd;
 inline constexpr uint16_t kEtherTypeQinQ = 0x88a8;
+// The outer tag of QinQ before IEEE 802.1ad gave it a type.
+inline constexpr uint16_t kEtherTypeOldQinQ = 0x9100;
+// RFC 3032 §5, RFC 5332 §4.
+inline constexpr uint16_t kEtherTypeMpls = 0x8847;
+inline constexpr uint16_t kEtherTypeMplsUpstream = 0x8848;
+
+// IEEE 802.3-2018 §3.2.6: up to here `type` is a length; types begin there;
+// what is between is neither.
+inline constexpr uint16_t kMaxLengthField = 1500;
+inline constexpr uint16_t kMinEtherType = 0x0600;
 
 // The shortest frame a wire carries, without FCS (IEEE 802.3-2018 §4.4.2:
 // minFrameSize 64 octets with FCS).

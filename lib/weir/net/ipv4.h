@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "weir/base/big_endian.h"
+#include "weir/net/ip_protocol.h"
 
 namespace weir::net {
 
@@ -45,14 +46,22 @@ struct Ipv4Header {
   constexpr bool is_fragment() const noexcept {
     return (fragment.host() & 0x3fff) != 0;
   }
+  // Of this fragment's data in that of the datagram.
+  constexpr size_t fragment_offset_bytes() const noexcept {
+    return size_t{8} * (fragment.host() & 0x1fff);
+  }
+  constexpr bool more_fragments() const noexcept {
+    return (fragment.host() & 0x2000) != 0;
+  }
+  constexpr bool dont_fragment() const noexcept {
+    return (fragment.host() & 0x4000) != 0;
+  }
 };
 static_assert(sizeof(Ipv4Header) == 20 && alignof(Ipv4Header) == 1);
 
-// Assigned Internet protocol numbers, of IPv4 and IPv6 alike.
-inline constexpr uint8_t kProtocolHopByHop = 0;
-inline constexpr uint8_t kProtocolTcp = 6;
-inline constexpr uint8_t kProtocolUdp = 17;
-inline constexpr uint8_t kProtocolDestinationOptions = 60;
+// Options of one byte (RFC 791 §3.1); all others have a length in their second.
+inline constexpr uint8_t kIpv4OptionEnd = 0;
+inline constexpr uint8_t kIpv4OptionNop = 1;
 
 }  // namespace weir::net
 
