@@ -121,6 +121,30 @@ TEST_F(MbufTest, TrimmingMovesBothEndsAndLeavesTheData) {
   EXPECT_EQ(first.frame_bytes(), 14);
 }
 
+TEST_F(MbufTest, PullsBytesFromTheNextSegment) {
+  Mbuf& first = Fresh();
+  Mbuf& middle = Fresh();
+  Mbuf& last = Fresh();
+  first.SetLength(10);
+  middle.SetLength(20);
+  last.SetLength(5);
+  middle.bytes()[0] = std::byte{7};
+  middle.bytes()[19] = std::byte{9};
+  first.Append(first, middle);
+  first.Append(middle, last);
+  first.PullFromNext(1);
+  EXPECT_EQ(first.data_bytes(), 11u);
+  EXPECT_EQ(first.data()[10], std::byte{7});
+  EXPECT_EQ(middle.data_bytes(), 19u);
+  first.PullFromNext(19);
+  EXPECT_EQ(first.data()[29], std::byte{9});
+  EXPECT_EQ(&first.UnlinkNext(), &middle);
+  EXPECT_EQ(middle.next(), nullptr);
+  EXPECT_EQ(first.next(), &last);
+  EXPECT_EQ(first.segments(), 2u);
+  EXPECT_EQ(first.frame_bytes(), 35u);
+}
+
 TEST_F(MbufTest, LinksSegmentsWithoutReadingThem) {
   Mbuf& first = Fresh();
   Mbuf& last = Fresh();

@@ -12,6 +12,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <type_traits>
 
@@ -154,6 +155,30 @@ class alignas(kCacheLine) Mbuf {
     data_ -= bytes;
     data_bytes_ += bytes;
     frame_bytes_ += bytes;
+  }
+
+  // First segment: copies `bytes` from the front of the segment behind it,
+  // which must have them, to the end of its own, where there must be tailroom,
+  // and cuts them off there. A segment that gave all it had has to go:
+  // UnlinkNext.
+  void PullFromNext(uint32_t bytes) noexcept {
+    Mbuf& behind = *next();
+    assert(bytes <= tailroom_bytes() && bytes <= behind.data_bytes_);
+    std::memcpy(data_ + data_bytes_, behind.data_, bytes);
+    data_bytes_ += bytes;
+    behind.data_ += bytes;
+    behind.data_bytes_ -= bytes;
+  }
+
+  // First segment: takes the segment behind it, which must be empty, out of the
+  // frame. It is the caller's now, as a frame of its own.
+  Mbuf& UnlinkNext() noexcept {
+    Mbuf& behind = *next();
+    assert(behind.data_bytes_ == 0);
+    next_ = (next_ & kTags) | (behind.next_ & ~kTags);
+    --segments_;
+    behind.Detach(0, 0);
+    return behind;
   }
 
   // A frame of one segment that shares nothing.
