@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "test/port/port_lab.h"
+#include "test/support/frame.h"
 #include "test/support/own_wire.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/port/port_context.h"
@@ -67,6 +68,31 @@ TEST(RxQueueTest, StampsFramesWithTheTimeOfTheDeviceIfAsked) {
     EXPECT_GE(frame->timestamp_ns(), before);
     EXPECT_LE(frame->timestamp_ns(), after);
     EXPECT_EQ(frame->frame_bytes(), 60u);
+  }
+}
+
+// The software HCA says so of right checksums of TCP and UDP over IPv4.
+TEST(RxQueueTest, NotesWhatTheDeviceSaysOfChecksums) {
+  for (const bool timestamps : {false, true}) {
+    Lab lab;
+    Port port =
+        OpenOrDie("loopback:", *lab.pool,
+                  {.rx_depth = 64, .tx_depth = 64, .timestamps = timestamps});
+    const Bytes good =
+        Frame().Ipv4("192.0.2.1", "192.0.2.2").Udp(1, 2).Payload(20).Build();
+    Bytes bad = good;
+    bad.back() ^= std::byte{1};
+    Burst burst(lab.lcore.cache());
+    for (int i = 0; i < 1000 && burst.empty(); ++i) {
+      port.rx[0].Receive(burst, lab.lcore);
+      if (i == 0) {
+        ASSERT_TRUE(SendOne(port.tx[0], lab.lcore, good));
+        ASSERT_TRUE(SendOne(port.tx[0], lab.lcore, bad));
+      }
+    }
+    ASSERT_EQ(burst.size(), 2u);
+    EXPECT_EQ(burst[0].info().flags, PacketInfo::kDeviceChecked);
+    EXPECT_EQ(burst[1].info().flags, 0);
   }
 }
 

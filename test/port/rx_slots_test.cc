@@ -3,6 +3,7 @@
 #include <cstring>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "test/support/fake_queues.h"
@@ -67,6 +68,22 @@ TEST(RxSlotsTest, PostsTheChunkBehindTheHeadroom) {
   EXPECT_EQ(addresses.size(), 8u);
   EXPECT_EQ(lab.pool->used_mbufs(), 8u);
   EXPECT_EQ(slots.held_mbufs(), 8u);
+}
+
+TEST(RxSlotsTest, NotesWhatTheDeviceSaysOfChecksums) {
+  Lab lab;
+  for (const uint32_t segments : {1u, 3u}) {
+    RxSlots slots(*lab.pool, 8, segments, kLkey);
+    ASSERT_EQ(slots.Fill(0, 2, lab.lcore.cache()), 2u);
+    std::vector<ibv_wc> completions(2);
+    for (ibv_wc& completion : completions) completion.byte_len = 60;
+    completions[1].wc_flags = IBV_WC_IP_CSUM_OK;
+    Burst burst(lab.lcore.cache());
+    slots.Take(0, completions, burst);
+    ASSERT_EQ(burst.size(), 2u);
+    EXPECT_EQ(burst[0].info().flags, 0);
+    EXPECT_EQ(burst[1].info().flags, PacketInfo::kDeviceChecked);
+  }
 }
 
 TEST(RxSlotsTest, GivesTheFrameOfASlotAndRefillsIt) {

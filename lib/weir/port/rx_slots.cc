@@ -5,11 +5,20 @@
 #include <cassert>
 #include <utility>
 
+#include "weir/mbuf/packet_info.h"
+
 namespace weir {
 namespace {
 
 // Mbufs taken from the cache at once.
 constexpr uint32_t kAllocMbufs = 64;
+
+// What the device says of the checksums of a frame, as a flag of PacketInfo.
+uint8_t CheckedFlag(const ibv_wc& completion) noexcept {
+  return (completion.wc_flags & IBV_WC_IP_CSUM_OK) != 0
+             ? PacketInfo::kDeviceChecked
+             : uint8_t{0};
+}
 
 }  // namespace
 
@@ -147,7 +156,9 @@ uint64_t RxSlots::Take(uint32_t first, std::span<const ibv_wc> completions,
   uint64_t bytes = 0;
   if (segments_ != 1) {
     for (const ibv_wc& completion : completions) {
-      burst.Adopt(TakeChain(first++ & mask, completion.byte_len));
+      Mbuf& packet = TakeChain(first++ & mask, completion.byte_len);
+      packet.info().flags = CheckedFlag(completion);
+      burst.Adopt(packet);
       bytes += completion.byte_len;
     }
     return bytes;
@@ -158,6 +169,7 @@ uint64_t RxSlots::Take(uint32_t first, std::span<const ibv_wc> completions,
     Mbuf& mbuf = *mbufs_[slot];
     missing_[slot] = 1;
     mbuf.SetLength(frame_bytes);
+    mbuf.info().flags = CheckedFlag(completion);
     burst.Adopt(mbuf);
     bytes += frame_bytes;
   }

@@ -49,7 +49,8 @@ class RxSlots {
 
   // Appends to `burst` the frames that the device wrote to the slots from
   // `first` on, one a completion, all of them good; there must be room. Mbufs
-  // that a frame did not reach stay in its slot. Returns the bytes of all.
+  // that a frame did not reach stay in its slot. What the device says of
+  // checksums is noted as PacketInfo::kDeviceChecked. Returns the bytes of all.
   uint64_t Take(uint32_t first, std::span<const ibv_wc> completions,
                 Burst& burst) noexcept;
 
