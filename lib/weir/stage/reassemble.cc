@@ -1,0 +1,43 @@
+#include "weir/stage/reassemble.h"
+
+#include <span>
+
+namespace weir {
+
+void Reassemble::OnBurst(Burst& burst, Lcore& lcore) noexcept {
+  // Three rounds: what one waits for, all wait for at once.
+  std::array<ReassemblyFragment, kMaxBurst> fragments;
+  std::array<Mbuf*, kMaxBurst> frames;
+  const std::span<Mbuf* const> came = burst.mbufs();
+  const size_t count = came.size();
+  bool any = false;
+  for (size_t i = 0; i < count; ++i) {
+    frames[i] = came[i];
+    if (!came[i]->info().is_fragment()) continue;
+    fragments[i] = table_.Read(*came[i]);
+    any = true;
+  }
+  if (!any && clock_ == ReassemblyClock::kTsc) return;
+  for (size_t i = 0; i < count; ++i) {
+    if (frames[i]->info().is_fragment()) table_.Approach(fragments[i]);
+  }
+  burst.ReleaseAll();
+  for (size_t i = 0; i < count; ++i) {
+    if (clock_ == ReassemblyClock::kFrames) AdvanceTo(*frames[i], lcore);
+    if (!frames[i]->info().is_fragment()) {
+      burst.Adopt(*frames[i]);
+      continue;
+    }
+    const ReassemblyTable::Result result =
+        table_.Add(*frames[i], fragments[i], now_, lcore.cache());
+    if (result.outcome != ReassemblyTable::Outcome::kComplete) continue;
+    const Verdict verdict = parse_.OnPacket(*result.datagram, lcore);
+    if (verdict.is_pass()) [[likely]] {
+      burst.Adopt(*result.datagram);
+    } else {
+      table_.Reject(*result.datagram, verdict.reason(), lcore.cache());
+    }
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,387 @@
+#include "weir/stage/reassembly_table.h"
+
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "weir/base/tsc_clock.h"
+#include "weir/mbuf/copy_packet.h"
+#include "weir/stage/fragment_data.h"
+#include "weir/stage/reassembled.h"
+
+namespace weir {
+namespace {
+
+uint64_t Ticks(uint64_t ns, ReassemblyClock clock) {
+  if (clock == ReassemblyClock::kFrames) return ns;
+  // In seconds and the rest, so that nothing overflows.
+  constexpr uint64_t kSecond = 1'000'000'000;
+  const uint64_t hz = TscHz();
+  return ns / kSecond * hz + ns % kSecond * hz / kSecond;
+}
+
+ReassemblyDrop DropFor(ReassemblyFragment::Fault fault) noexcept {
+  return fault == ReassemblyFragment::Fault::kHeaderChecksum
+             ? ReassemblyDrop::kHeaderChecksum
+             : ReassemblyDrop::kNotParsed;
+}
+
+}  // namespace
+
+absl::StatusOr<ReassemblyTable> ReassemblyTable::Create(
+    const ReassemblyOptions& options) {
+  const absl::Status checked = CheckReassemblyOptions(options);
+  if (!checked.ok()) return checked;
+  auto memory = ReassemblyMemory::Create(options);
+  if (!memory.ok()) return memory.status();
+  return ReassemblyTable(options, *std::move(memory));
+}
+
+ReassemblyTable::ReassemblyTable(const ReassemblyOptions& options,
+                                 ReassemblyMemory memory)
+    : contexts_(memory.contexts),
+      index_(memory.buckets),
+      sources_(memory.sources),
+      addresses_(memory.addresses),
+      blocks_(memory.blocks),
+      timeouts_{Ticks(options.ipv4_timeout_ns, options.clock),
+                Ticks(options.ipv6_timeout_ns, options.clock)},
+      max_fragments_(options.max_fragments),
+      max_fragments_per_datagram_(options.max_fragments_per_datagram),
+      max_fragments_per_source_(SourceShare(options)),
+      max_bytes_(options.max_bytes),
+      seed_(options.seed ? *options.seed : RandomReassemblySeed()),
+      memory_(std::move(memory)) {
+  for (size_t i = contexts_.size(); i-- > 0;) {
+    contexts_[i].fragments.Reset();
+    contexts_[i].newer = free_;
+    free_ = static_cast<uint32_t>(i);
+  }
+}
+
+ReassemblyTable::Result ReassemblyTable::Add(Mbuf& fragment,
+                                             const ReassemblyFragment& read,
+                                             uint64_t now,
+                                             MbufCache& cache) noexcept {
+  if (read.fault != ReassemblyFragment::Fault::kNone) [[unlikely]] {
+    return Drop(fragment, DropFor(read.fault), cache);
+  }
+  uint32_t number = Find(read);
+  if (number != kNone && contexts_[number].deadline <= now) [[unlikely]] {
+    Forget(number, ReassemblyDrop::kTimeout, cache);
+    number = kNone;
+  }
+  if (number == kNone) {
+    number = Open(read, now, cache);
+    if (number == kNone) [[unlikely]] {
+      return Drop(fragment, ReassemblyDrop::kNoDatagrams, cache);
+    }
+  } else if (contexts_[number].state == Context::State::kRemembered)
+      [[unlikely]] {
+    return Drop(fragment, contexts_[number].reason, cache);
+  }
+  if (!HasRoom(contexts_[number], read.bytes)) [[unlikely]] {
+    ReassemblyDrop reason;
+    if (!MakeRoom(number, read.bytes, reason, cache)) {
+      return Drop(fragment, reason, cache);
+    }
+  }
+  if (read.unit == 0 && fragment.is_shared()) [[unlikely]] {
+    // Its headers will be written to.
+    Mbuf* const copy = CopyPacket(fragment, cache);
+    if (copy == nullptr) return Drop(fragment, ReassemblyDrop::kNoMbuf, cache);
+    Mbuf* const original = &fragment;
+    cache.FreePackets({&original, 1});
+    return Insert(number, *copy, read, cache);
+  }
+  return Insert(number, fragment, read, cache);
+}
+
+ReassemblyTable::Result ReassemblyTable::Drop(Mbuf& fragment,
+                                              ReassemblyDrop reason,
+                                              MbufCache& cache) noexcept {
+  counts_.drops[static_cast<size_t>(reason)].Add(1);
+  Mbuf* const packet = &fragment;
+  cache.FreePackets({&packet, 1});
+  return {Outcome::kDropped, reason, nullptr};
+}
+
+uint32_t ReassemblyTable::Find(const ReassemblyFragment& read) const noexcept {
+  return index_.Find(read.hash, [&](uint32_t number) {
+    if (!(contexts_[number].key == read.key)) return false;
+    return !read.is_ipv6() ||
+           std::memcmp(addresses_[number].data(), read.addresses,
+                       sizeof(Ipv6Addresses)) == 0;
+  });
+}
+
+// A context for the datagram of `read`; the oldest makes room if there is none.
+uint32_t ReassemblyTable::Open(const ReassemblyFragment& read, uint64_t now,
+                               MbufCache& cache) noexcept {
+  if (free_ == kNone) [[unlikely]] {
+    Forget(Oldest(), ReassemblyDrop::kNoDatagrams, cache);
+  }
+  const uint32_t number = free_;
+  if (!index_.Insert(read.hash, number)) [[unlikely]]
+    return kNone;
+  Context& context = contexts_[number];
+  free_ = context.newer;
+  context.key = read.key;
+  context.deadline = now + timeouts_[read.is_ipv6() ? 1 : 0];
+  context.hash = read.hash;
+  context.source =
+      read.source_hash & static_cast<uint32_t>(sources_.size() - 1);
+  context.bytes = 0;
+  context.total = Context::kUnknown;
+  context.state = Context::State::kCollecting;
+  context.ecn_seen = 0;
+  context.has_chains = false;
+  if (read.is_ipv6()) {
+    std::memcpy(addresses_[number].data(), read.addresses,
+                sizeof(Ipv6Addresses));
+  }
+  AgeOf(context).Add<&Context::older, &Context::newer>(contexts_, number);
+  sources_[context.source]
+      .datagrams.Add<&Context::source_older, &Context::source_newer>(contexts_,
+                                                                     number);
+  datagrams_.begun.Add(1);
+  datagrams_.pending.Add(1);
+  return number;
+}
+
+bool ReassemblyTable::HasRoom(const Context& context,
+                              uint32_t bytes) const noexcept {
+  return counts_.held.value() < max_fragments_ &&
+         bytes_.value() + bytes <= max_bytes_ &&
+         sources_[context.source].fragments < max_fragments_per_source_;
+}
+
+// Makes room for a fragment of context `number`; false, with the reason, if
+// that context itself had to go.
+bool ReassemblyTable::MakeRoom(uint32_t number, uint32_t bytes,
+                               ReassemblyDrop& reason,
+                               MbufCache& cache) noexcept {
+  const ReassemblySource& source = sources_[contexts_[number].source];
+  for (;;) {
+    uint32_t victim;
+    if (source.fragments >= max_fragments_per_source_) {
+      reason = ReassemblyDrop::kSourceShare;
+      victim = source.datagrams.oldest;
+    } else if (counts_.held.value() >= max_fragments_) {
+      reason = ReassemblyDrop::kNoFragments;
+      victim = Oldest();
+    } else if (bytes_.value() + bytes > max_bytes_) {
+      reason = ReassemblyDrop::kNoBytes;
+      victim = Oldest();
+    } else {
+      return true;
+    }
+    Forget(victim, reason, cache);
+    if (victim == number) return false;
+  }
+}
+
+ReassemblyTable::Result ReassemblyTable::Insert(uint32_t number, Mbuf& fragment,
+                                                const ReassemblyFragment& read,
+                                                MbufCache& cache) noexcept {
+  Context& context = contexts_[number];
+  const uint32_t end = read.end();
+  const bool ends_disagree =
+      context.total != Context::kUnknown
+          ? end > context.total || (read.is_last && end != context.total)
+          : read.is_last && end < context.fragments.end();
+  const FragmentRecord record{cache.pool().IndexOf(fragment), read.unit,
+                              read.bytes};
+  const FragmentSet::Insertion met = context.fragments.Insert(record, blocks_);
+  if (met.place != FragmentSet::Place::kNew) [[unlikely]] {
+    return Meet(number, met, fragment, read, cache);
+  }
+  const PacketInfo& info = fragment.info();
+  if (info.trailer_bytes != 0) {
+    TrimTrailer(fragment, info.trailer_bytes, cache);
+  }
+  if (read.unit != 0) fragment.TrimFront(info.l4_offset);
+  context.has_chains |= !fragment.is_plain();
+  context.ecn_seen |= static_cast<uint8_t>(1 << read.ecn);
+  context.bytes += read.bytes;
+  ++sources_[context.source].fragments;
+  CountHeld(1, read.bytes);
+  if (read.is_last) context.total = end;
+  if (ends_disagree || context.fragments.size() > max_fragments_per_datagram_)
+      [[unlikely]] {
+    const auto reason = ends_disagree ? ReassemblyDrop::kEndsDisagree
+                                      : ReassemblyDrop::kTooManyFragments;
+    Remember(number, reason, cache);
+    return {Outcome::kDropped, reason, nullptr};
+  }
+  if (context.bytes == context.total) return Complete(number, cache);
+  return {Outcome::kPending, {}, nullptr};
+}
+
+// A fragment that met bytes that are there.
+ReassemblyTable::Result ReassemblyTable::Meet(uint32_t number,
+                                              FragmentSet::Insertion met,
+                                              Mbuf& fragment,
+                                              const ReassemblyFragment& read,
+                                              MbufCache& cache) noexcept {
+  if (met.place == FragmentSet::Place::kSame) {
+    const Mbuf& held = cache.pool().mbuf(met.mbuf);
+    const DataPlace there{&held, read.unit == 0 ? held.info().l4_offset : 0U};
+    if (SameData(there, {&fragment, fragment.info().l4_offset}, read.bytes)) {
+      return Drop(fragment, ReassemblyDrop::kDuplicate, cache);
+    }
+  }
+  Remember(number, ReassemblyDrop::kOverlap, cache);
+  return Drop(fragment, ReassemblyDrop::kOverlap, cache);
+}
+
+ReassemblyTable::Result ReassemblyTable::Complete(uint32_t number,
+                                                  MbufCache& cache) noexcept {
+  Context& context = contexts_[number];
+  const uint32_t fragments = context.fragments.size();
+  Mbuf& first = Chain(context, cache.pool());
+  const Reassembled whole{.bytes = context.total,
+                          .ecn_seen = context.ecn_seen,
+                          .is_ipv6 = context.is_ipv6()};
+  sources_[context.source].fragments -= fragments;
+  CountHeld(-int64_t{fragments}, -int64_t{context.bytes});
+  counts_.taken.Add(fragments);
+  counts_.made.Add(1);
+  Release(number);
+  datagrams_.pending.Set(datagrams_.pending.value() - 1);
+  const std::optional<ReassemblyDrop> fault = Finish(first, whole);
+  if (fault.has_value()) [[unlikely]] {
+    datagrams_.given_up[static_cast<size_t>(*fault)].Add(1);
+    return Drop(first, *fault, cache);
+  }
+  datagrams_.completed.Add(1);
+  return {Outcome::kComplete, {}, &first};
+}
+
+// Joins the fragments, which have all come.
+Mbuf& ReassemblyTable::Chain(const Context& context,
+                             MbufPool& pool) const noexcept {
+  Mbuf* first = nullptr;
+  Mbuf* last = nullptr;
+  if (context.has_chains) [[unlikely]] {
+    context.fragments.ForEach(blocks_, [&](const FragmentRecord& record) {
+      Mbuf& next = pool.mbuf(record.mbuf);
+      if (first == nullptr) {
+        first = &next;
+      } else {
+        first->Append(*last, next);
+      }
+      for (last = &next; last->next() != nullptr;) last = last->next();
+    });
+    return *first;
+  }
+  context.fragments.ForEach(blocks_, [&](const FragmentRecord& record) {
+    Mbuf& next = pool.mbuf(record.mbuf);
+    if (first == nullptr) {
+      first = &next;
+    } else {
+      last->SetNext(next);
+    }
+    last = &next;
+  });
+  first->SetFrame(first->info().l4_offset + context.total,
+                  context.fragments.size());
+  return *first;
+}
+
+uint32_t ReassemblyTable::Oldest() const noexcept {
+  const uint32_t v4 = ages_[0].oldest;
+  const uint32_t v6 = ages_[1].oldest;
+  if (v4 == kNone) return v6;
+  if (v6 == kNone) return v4;
+  return contexts_[v4].deadline - timeouts_[0] <=
+                 contexts_[v6].deadline - timeouts_[1]
+             ? v4
+             : v6;
+}
+
+// What `context` holds goes, for `reason`.
+void ReassemblyTable::FreeFragments(Context& context, ReassemblyDrop reason,
+                                    MbufCache& cache) noexcept {
+  std::array<Mbuf*, 64> batch;
+  uint32_t count = 0;
+  MbufPool& pool = cache.pool();
+  context.fragments.ForEach(blocks_, [&](const FragmentRecord& record) {
+    batch[count++] = &pool.mbuf(record.mbuf);
+    if (count == batch.size()) {
+      cache.FreePackets(batch);
+      count = 0;
+    }
+  });
+  cache.FreePackets({batch.data(), count});
+  const uint32_t fragments = context.fragments.size();
+  counts_.drops[static_cast<size_t>(reason)].Add(fragments);
+  sources_[context.source].fragments -= fragments;
+  CountHeld(-int64_t{fragments}, -int64_t{context.bytes});
+  context.bytes = 0;
+  context.fragments.Clear(blocks_);
+}
+
+// Makes context `number` free; its fragments are gone or not its own any more.
+void ReassemblyTable::Release(uint32_t number) noexcept {
+  Context& context = contexts_[number];
+  context.fragments.Clear(blocks_);
+  context.state = Context::State::kFree;
+  index_.Erase(context.hash, number);
+  sources_[context.source]
+      .datagrams.Remove<&Context::source_older, &Context::source_newer>(
+          contexts_, number);
+  AgeOf(context).Remove<&Context::older, &Context::newer>(contexts_, number);
+  context.newer = free_;
+  free_ = number;
+}
+
+void ReassemblyTable::Forget(uint32_t number, ReassemblyDrop reason,
+                             MbufCache& cache) noexcept {
+  Context& context = contexts_[number];
+  if (context.state == Context::State::kRemembered) {
+    --sources_[context.source].fragments;
+    datagrams_.remembered.Set(datagrams_.remembered.value() - 1);
+  } else {
+    FreeFragments(context, reason, cache);
+    datagrams_.given_up[static_cast<size_t>(reason)].Add(1);
+    datagrams_.pending.Set(datagrams_.pending.value() - 1);
+  }
+  Release(number);
+}
+
+void ReassemblyTable::Remember(uint32_t number, ReassemblyDrop reason,
+                               MbufCache& cache) noexcept {
+  Context& context = contexts_[number];
+  FreeFragments(context, reason, cache);
+  ++sources_[context.source].fragments;
+  context.state = Context::State::kRemembered;
+  context.reason = reason;
+  datagrams_.given_up[static_cast<size_t>(reason)].Add(1);
+  datagrams_.pending.Set(datagrams_.pending.value() - 1);
+  datagrams_.remembered.Add(1);
+}
+
+void ReassemblyTable::Expire(uint64_t now, uint32_t most,
+                             MbufCache& cache) noexcept {
+  for (const ContextList& age : ages_) {
+    while (age.oldest != kNone && contexts_[age.oldest].deadline <= now) {
+      if (most-- == 0) return;
+      Forget(age.oldest, ReassemblyDrop::kTimeout, cache);
+    }
+  }
+}
+
+void ReassemblyTable::Close(uint64_t now, MbufCache& cache) noexcept {
+  Expire(now, ~uint32_t{0}, cache);
+  while (Oldest() != kNone) {
+    Forget(Oldest(), ReassemblyDrop::kClosed, cache);
+  }
+}
+
+void ReassemblyTable::CountHeld(int64_t fragments, int64_t bytes) noexcept {
+  counts_.held.Set(counts_.held.value() + static_cast<uint64_t>(fragments));
+  bytes_.Set(bytes_.value() + static_cast<uint64_t>(bytes));
+}
+
+}  // namespace weir

@@ -1,0 +1,162 @@
+// Datagrams in pieces: takes fragments of IPv4 and IPv6 in any order and makes
+// chains of their mbufs (RFC 791 §3.2, RFC 815, RFC 8200 §4.5), without copying
+// a byte of data. Nothing is allocated after set-up, no bound is ever exceeded,
+// and no fragment costs more than a constant, but for the mbufs that are freed,
+// each of which was a fragment before.
+//
+// What is there already is never replaced. A copy of a fragment, equal in
+// bounds and bytes, is dropped; any other overlap gives up the datagram (RFC
+// 5722, for IPv4 too, which leaves no way to the attacks of RFC 1858 and RFC
+// 3128), so no datagram is a mixture. What is given up is remembered until its
+// time is up.
+//
+// Timeouts are constant for each version, so datagrams run out in the order in
+// which they began: two lists take the place of a timer wheel, and they are
+// exact.
+
+#ifndef WEIR_STAGE_REASSEMBLY_TABLE_H_
+#define WEIR_STAGE_REASSEMBLY_TABLE_H_
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "weir/base/counter.h"
+#include "weir/mbuf/mbuf.h"
+#include "weir/mbuf/mbuf_pool.h"
+#include "weir/pipeline/stage_stats.h"
+#include "weir/stage/datagram_index.h"
+#include "weir/stage/fragment_set.h"
+#include "weir/stage/reassembly_context.h"
+#include "weir/stage/reassembly_fragment.h"
+#include "weir/stage/reassembly_memory.h"
+#include "weir/stage/reassembly_options.h"
+
+namespace weir {
+
+// Datagrams, while StageCounts counts packets. begun = completed + sum of
+// given_up + pending. Owner lcore writes.
+struct DatagramCounts {
+  Counter begun;
+  Counter completed;
+  std::array<Counter, kReassemblyReasons> given_up;
+  // Now: collecting; given up but not forgotten.
+  Counter pending;
+  Counter remembered;
+};
+
+// Owner lcore only.
+class ReassemblyTable {
+ public:
+  enum class Outcome : uint8_t { kPending, kComplete, kDropped };
+  struct Result {
+    Outcome outcome;
+    // Of kDropped: why; the fragment is freed.
+    ReassemblyDrop reason;
+    // Of kComplete: the datagram, which is the caller's.
+    Mbuf* datagram;
+  };
+
+  // InvalidArgument for options out of range; otherwise what Arena::Create
+  // returns. Control thread, before Launch.
+  static absl::StatusOr<ReassemblyTable> Create(
+      const ReassemblyOptions& options);
+
+  // The three steps of adding a fragment; apart, so that the memory that a
+  // burst of them needs is fetched while others are worked on.
+  ReassemblyFragment Read(Mbuf& fragment) const noexcept {
+    const ReassemblyFragment read = ReadFragment(fragment, seed_);
+    index_.Prefetch(read.hash);
+    return read;
+  }
+  void Approach(const ReassemblyFragment& read) const noexcept {
+    const uint32_t guess = index_.Guess(read.hash);
+    if (guess == DatagramIndex::kNone) return;
+    __builtin_prefetch(&contexts_[guess], 1);
+    __builtin_prefetch(&contexts_[guess].fragments, 1);
+  }
+  // Takes ownership of `fragment`, of which Read returned `read`, at `now`,
+  // which is not before that of the call before. Frees into `cache`, whose pool
+  // all fragments are from.
+  Result Add(Mbuf& fragment, const ReassemblyFragment& read, uint64_t now,
+             MbufCache& cache) noexcept;
+
+  // Forgets the datagrams whose time is up at `now`, the oldest first and
+  // `most` of them at most. A datagram whose time is up gets no fragment, even
+  // if it is not forgotten yet.
+  void Expire(uint64_t now, uint32_t most, MbufCache& cache) noexcept;
+
+  // Forgets all: those whose time is up at `now`, then the others.
+  void Close(uint64_t now, MbufCache& cache) noexcept;
+
+  // Frees `datagram`, which was completed here, for a reason of Parse.
+  void Reject(Mbuf& datagram, size_t parse_reason, MbufCache& cache) noexcept {
+    const size_t reason = kReassemblyReasons + parse_reason;
+    Drop(datagram, static_cast<ReassemblyDrop>(reason), cache);
+  }
+
+  // Any thread.
+  const StageCounts<kReassemblyDrops>& counts() const noexcept {
+    return counts_;
+  }
+  const DatagramCounts& datagrams() const noexcept { return datagrams_; }
+  // Bytes of data held; fragments are counts().held.
+  uint64_t bytes_held() const noexcept { return bytes_.value(); }
+
+ private:
+  static constexpr uint32_t kNone = ContextList::kNone;
+  using Context = ReassemblyContext;
+
+  ReassemblyTable(const ReassemblyOptions& options, ReassemblyMemory memory);
+
+  Result Drop(Mbuf& fragment, ReassemblyDrop reason, MbufCache& cache) noexcept;
+  uint32_t Find(const ReassemblyFragment& read) const noexcept;
+  uint32_t Open(const ReassemblyFragment& read, uint64_t now,
+                MbufCache& cache) noexcept;
+  bool HasRoom(const Context& context, uint32_t bytes) const noexcept;
+  bool MakeRoom(uint32_t number, uint32_t bytes, ReassemblyDrop& reason,
+                MbufCache& cache) noexcept;
+  Result Insert(uint32_t number, Mbuf& fragment, const ReassemblyFragment& read,
+                MbufCache& cache) noexcept;
+  Result Meet(uint32_t number, FragmentSet::Insertion met, Mbuf& fragment,
+              const ReassemblyFragment& read, MbufCache& cache) noexcept;
+  Result Complete(uint32_t number, MbufCache& cache) noexcept;
+  Mbuf& Chain(const Context& context, MbufPool& pool) const noexcept;
+
+  uint32_t Oldest() const noexcept;
+  ContextList& AgeOf(const Context& context) noexcept {
+    return ages_[context.is_ipv6() ? 1 : 0];
+  }
+  void FreeFragments(Context& context, ReassemblyDrop reason,
+                     MbufCache& cache) noexcept;
+  void Release(uint32_t number) noexcept;
+  void Forget(uint32_t number, ReassemblyDrop reason,
+              MbufCache& cache) noexcept;
+  void Remember(uint32_t number, ReassemblyDrop reason,
+                MbufCache& cache) noexcept;
+  void CountHeld(int64_t fragments, int64_t bytes) noexcept;
+
+  std::span<Context> contexts_;
+  DatagramIndex index_;
+  std::span<ReassemblySource> sources_;
+  std::span<Ipv6Addresses> addresses_;
+  FragmentBlocks blocks_;
+  uint32_t free_ = kNone;
+  std::array<ContextList, 2> ages_;
+  std::array<uint64_t, 2> timeouts_;
+  uint32_t max_fragments_;
+  uint32_t max_fragments_per_datagram_;
+  uint32_t max_fragments_per_source_;
+  uint64_t max_bytes_;
+  ReassemblySeed seed_;
+  StageCounts<kReassemblyDrops> counts_;
+  DatagramCounts datagrams_;
+  Counter bytes_;
+  // Set-up only below.
+  ReassemblyMemory memory_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_STAGE_REASSEMBLY_TABLE_H_
