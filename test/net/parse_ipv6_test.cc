@@ -247,6 +247,11 @@ TEST(ParseIpv6Test, TellsJumbograms) {
   EXPECT_EQ(Parse(frame).error, ParseError::kIp6Jumbo);
   frame[18] = frame[19] = std::byte{0};
   EXPECT_EQ(Parse(frame).error, ParseError::kIp6Jumbo);
+  // Perhaps one: the option was not captured.
+  EXPECT_EQ(
+      ParseFrame(std::span(frame).first(58), 58, {.wire_bytes = frame.size()})
+          .error,
+      ParseError::kCapturedShort);
   // In destination options it means nothing.
   EXPECT_EQ(
       Parse(Chain({Options(60, {0xc2, 4, 0, 1, 0, 0})}, 17, Udp(20))).error,

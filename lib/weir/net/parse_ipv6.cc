@@ -197,9 +197,9 @@ bool WalkEmpty(Chain& chain) noexcept {
     walk.FoundL4(kProtocolNone, chain.at);
     return walk.EndAt(chain.at);
   }
+  // A jumbogram, or what might be one is not at hand.
   if (chain.next == kProtocolHopByHop && !WalkOptionsHeader(chain) &&
-      (walk.found.error == ParseError::kIp6Jumbo ||
-       walk.found.error == ParseError::kSplit)) {
+      walk.found.error != kMalformed) {
     return false;
   }
   return walk.Fail(ParseError::kIp6PayloadZero);

@@ -44,14 +44,25 @@ bool PullUp(Mbuf& mbuf, uint32_t needed, MbufCache& cache) noexcept {
 
 }  // namespace
 
-net::ParsedFrame Parse::Gather(Mbuf& mbuf, Lcore& lcore) const noexcept {
-  ParsedFrame found = Look(mbuf);
+Verdict Parse::WalkPacket(Mbuf& mbuf, Lcore& lcore) const noexcept {
+  const auto walk = [&] {
+    return net::ParseFrame(mbuf.bytes(), mbuf.frame_bytes(),
+                           {.tiny_fragments = options_.tiny_fragments});
+  };
+  ParsedFrame found = walk();
   // Each turn gets a header further.
   while (found.error == net::ParseError::kSplit &&
          PullUp(mbuf, found.needed_bytes, lcore.cache())) {
-    found = Look(mbuf);
+    found = walk();
   }
-  return found;
+  if (found.error != net::ParseError::kNone) {
+    return Verdict::Drop(DropFor(found.error));
+  }
+  Note(found, mbuf.info());
+  if (options_.not_ip == NotIp::kDrop && !mbuf.info().is_ip()) {
+    return Verdict::Drop(Drop::kNotIp);
+  }
+  return Verdict::Pass();
 }
 
 }  // namespace weir

@@ -12,6 +12,7 @@
 #include "weir/mbuf/mbuf.h"
 #include "weir/mbuf/packet_info.h"
 #include "weir/net/parse_frame.h"
+#include "weir/net/parse_quickly.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/stage.h"
 
@@ -52,29 +53,19 @@ class Parse {
   explicit Parse(const Options& options) noexcept : options_(options) {}
 
   Verdict OnPacket(Mbuf& mbuf, Lcore& lcore) noexcept {
-    net::ParsedFrame found = Look(mbuf);
-    if (found.error != net::ParseError::kNone) [[unlikely]] {
-      if (found.error == net::ParseError::kSplit) found = Gather(mbuf, lcore);
-      if (found.error != net::ParseError::kNone) {
-        return Verdict::Drop(DropFor(found.error));
-      }
+    net::ParsedFrame found;
+    if (!net::ParseQuickly(mbuf.bytes(), mbuf.frame_bytes(), found))
+        [[unlikely]] {
+      return WalkPacket(mbuf, lcore);
     }
     Note(found, mbuf.info());
-    if (options_.not_ip == NotIp::kDrop && !mbuf.info().is_ip()) [[unlikely]] {
-      return Verdict::Drop(Drop::kNotIp);
-    }
     return Verdict::Pass();
   }
 
  private:
-  net::ParsedFrame Look(const Mbuf& mbuf) const noexcept {
-    return net::ParseFrame(mbuf.bytes(), mbuf.frame_bytes(),
-                           {.tiny_fragments = options_.tiny_fragments});
-  }
-
-  // Looks at a frame whose headers go beyond its first segment: moves them
-  // there as far as there is room.
-  net::ParsedFrame Gather(Mbuf& mbuf, Lcore& lcore) const noexcept;
+  // Any frame, also one whose headers go beyond its first segment: they are
+  // moved there as far as there is room.
+  Verdict WalkPacket(Mbuf& mbuf, Lcore& lcore) const noexcept;
 
   static constexpr Drop DropFor(net::ParseError error) noexcept {
     return static_cast<Drop>(static_cast<uint8_t>(error) - 1);
