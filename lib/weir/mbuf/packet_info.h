@@ -53,6 +53,8 @@ struct PacketInfo {
   static constexpr uint8_t kDeviceChecked = 8;
   // The outer headers of GRE, VXLAN or Geneve.
   static constexpr uint8_t kTunnel = 16;
+  // Made here about a packet that came: it leaves by the port that one came by.
+  static constexpr uint8_t kAnswer = 32;
 
   // The header that `l3` names.
   uint16_t l3_offset = 0;
