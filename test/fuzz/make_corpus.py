@@ -357,6 +357,18 @@ _PARSE = {
     'arp': _frame(_MAC_A, 0x0806, b'\0\1\10\0\6\4\0\1' + bytes(20)),
 }
 
+# With right checksums, the transport header in four segments; as they are.
+_CHECKSUM = {
+    name: b'\1\3\5\1\7' + _PARSE[name]
+    for name in ('udp4', 'tcp4', 'options4', 'fragment4', 'icmp4', 'igmp3',
+                 'sctp4', 'udp_lite', 'tcp6', 'icmp6', 'mld', 'routing6',
+                 'segments6', 'atomic6', 'fragment6', 'none6', 'tags')
+}
+_CHECKSUM.update({
+    name + '_wrong': b'\0\0' + _PARSE[name]
+    for name in ('udp4', 'tcp4', 'sctp4', 'udp_lite', 'icmp6', 'chain6')
+})
+
 
 def _write(target, inputs):
     folder = os.path.join(_HERE, 'corpus', target)
@@ -370,6 +382,7 @@ def main():
     _write('flow_spec',
            {name: b''.join(steps) for name, steps in _FLOW_SPEC.items()})
     _write('capture_file', _CAPTURE_FILE)
+    _write('checksum', _CHECKSUM)
     _write('parse', {name: b'\xa8' + frame for name, frame in _PARSE.items()})
     _write('work_request', _WORK_REQUEST)
 

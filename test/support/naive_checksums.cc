@@ -89,6 +89,48 @@ size_t PacketEnd(const Octets& frame, const PacketInfo& info) {
                               : at + 40 + Word(frame, at + 4);
 }
 
+// Puts the address at the end of a routing header in the second place; false if
+// it is not understood. RFC 8200 §4.4, RFC 2460 §4.4, RFC 6275 §6.4, RFC 6554
+// §3, RFC 8754 §2.
+bool Route(const Octets& header, Octets& both) {
+  const size_t size = header.size();
+  const int type = header[2];
+  if (type == 3) {
+    const size_t first = 16 - (header[4] >> 4);
+    const size_t last = 16 - (header[4] & 15);
+    const size_t padding = header[5] >> 4;
+    if (size < 8 + last + padding) return false;
+    if ((size - 8 - last - padding) % first != 0) return false;
+    Put(both, 32 - last, Part(header, size - padding - last, size - padding));
+    return true;
+  }
+  if (size < 24) return false;
+  if (type == 0) {
+    if (size % 16 != 8 || size_t{header[3]} > size / 16) return false;
+    Put(both, 16, Part(header, size - 16, size));
+    return true;
+  }
+  if (type != 2 && type != 4) return false;
+  Put(both, 16, Part(header, 8, 24));
+  return true;
+}
+
+// RFC 6275 §6.3.
+void TakeHomeAddress(const Octets& header, Octets& both) {
+  for (size_t i = 2; i < header.size();) {
+    if (header[i] == 0) {
+      ++i;
+      continue;
+    }
+    if (i + 1 >= header.size()) return;
+    const size_t size = size_t{2} + header[i + 1];
+    if (i + size > header.size()) return;
+    if (header[i] == 201 && size == 18)
+      Put(both, 0, Part(header, i + 2, i + 18));
+    i += size;
+  }
+}
+
 // The addresses of the pseudo-header; nothing if a routing header is unknown.
 std::optional<Octets> Addresses(const Octets& frame, const PacketInfo& info) {
   const size_t at = info.l3_offset;
@@ -111,18 +153,11 @@ std::optional<Octets> Addresses(const Octets& frame, const PacketInfo& info) {
   uint8_t next = frame[at + 6];
   for (size_t i = at + 40; i < info.l4_offset;) {
     const size_t size = next == 44 ? 8 : size_t{8} * (size_t{frame[i + 1]} + 1);
-    if (next == 43 && frame[i + 3] != 0) {
-      // Types 0 and 2 alone: others are the unit tests' own.
-      if (size < 24) return std::nullopt;
-      if (frame[i + 2] == 0 && size % 16 == 8 &&
-          size_t{frame[i + 3]} <= size / 16) {
-        Put(both, 16, Part(frame, i + size - 16, i + size));
-      } else if (frame[i + 2] == 2) {
-        Put(both, 16, Part(frame, i + 8, i + 24));
-      } else {
-        return std::nullopt;
-      }
+    const Octets header = Part(frame, i, i + size);
+    if (next == 43 && header[3] != 0 && !Route(header, both)) {
+      return std::nullopt;
     }
+    if (next == 60) TakeHomeAddress(header, both);
     next = frame[i];
     i += size;
   }
@@ -292,8 +327,9 @@ std::vector<std::byte> NaiveFill(std::span<const std::byte> bytes,
     put_word(at + 10, ChecksumOf(Part(frame, at, info.l4_offset)));
   }
   const auto kind = KindOf(info);
-  const auto addresses = Addresses(frame, info);
-  if (!info.is_fragment() && kind.has_value() && addresses.has_value()) {
+  const bool fits = NaiveVerify(bytes, info).l4 != ChecksumState::kUnverifiable;
+  if (!info.is_fragment() && kind.has_value() && fits) {
+    const auto addresses = Addresses(frame, info);
     const size_t field = info.l4_offset + kind->field;
     const size_t end = PacketEnd(frame, info);
     if (info.protocol == 132) {

@@ -31,7 +31,8 @@ struct NaiveVerdict {
 NaiveVerdict NaiveVerify(std::span<const std::byte> frame,
                          const PacketInfo& info);
 
-// The frame with all its checksums right, as far as its lengths are.
+// The frame with all its checksums right; that of what IP carries is left alone
+// where it cannot be verified.
 std::vector<std::byte> NaiveFill(std::span<const std::byte> frame,
                                  const PacketInfo& info);
 
