@@ -23,6 +23,8 @@ _LIMITS = [
     # Inputs of the fuzz targets: bytes of any kind.
     (r'test/fuzz/corpus/.*', None),
     (r'docs/.*\.md', 200),
+    # Lists to look a target up in.
+    (r'(.*/)?BUILD', 600),
     (r'.*\.h', 250),
     (r'.*', 400),
 ]
