@@ -370,6 +370,49 @@ _CHECKSUM.update({
 })
 
 
+def _piece(key, begin, units=1, last=False, other=False, step=0, far=False,
+           trailer=0):
+    """A fragment; `units` are bytes of the last one, else eight times that."""
+    head = key | last << 3 | other << 4 | far << 5 | step << 6
+    return bytes([head, begin, units - 1, trailer])
+
+
+def _both(program, tight=False):
+    """Under both versions of IP."""
+    return {f'_v{version}': bytes([(version == 6) | tight << 1]) + program
+            for version in (4, 6)}
+
+
+def _reassemble(name, program, tight=False):
+    return {name + version: content
+            for version, content in _both(program, tight).items()}
+
+
+_REASSEMBLE = {
+    **_reassemble('in_order', b''.join(
+        _piece(1, i * 8, 8) for i in range(9)) + _piece(1, 72, 5, True)),
+    **_reassemble('backwards', _piece(2, 80, 3, True) + b''.join(
+        _piece(2, i, 1) for i in reversed(range(80)))),
+    **_reassemble('copies', _piece(3, 0, 2) * 3 + _piece(3, 2, 9, True) * 2),
+    **_reassemble('other_bytes', _piece(3, 0, 2) + _piece(3, 0, 2, other=True)
+                  + _piece(3, 2, 9, True)),
+    **_reassemble('overlap', _piece(4, 0, 4) + _piece(4, 3, 4)
+                  + _piece(4, 7, 1, True) + _piece(4, 0, 4, step=3)
+                  + _piece(4, 4, 1, True, step=2)),
+    **_reassemble('two_ends', _piece(5, 9, 8, True) + _piece(5, 20, 8, True)),
+    **_reassemble('timeout', _piece(6, 0, 4) + _piece(6, 4, 7, True, step=3)
+                  + _piece(7, 0, 4) + _piece(7, 4, 7, True, step=2)),
+    **_reassemble('far', _piece(0, 127, 60, far=True)
+                  + _piece(0, 127, 9, True, far=True)),
+    **_reassemble('padded', _piece(0, 0, 1, trailer=26)
+                  + _piece(0, 1, 1, True, trailer=25)),
+    **_reassemble('crowd', b''.join(
+        _piece(i % 8, i, 2) for i in range(0, 64, 2)), tight=True),
+    **_reassemble('too_many', b''.join(
+        _piece(1, i, 1) for i in range(12)), tight=True),
+}
+
+
 def _write(target, inputs):
     folder = os.path.join(_HERE, 'corpus', target)
     os.makedirs(folder, exist_ok=True)
@@ -385,6 +428,7 @@ def main():
     _write('checksum', _CHECKSUM)
     _write('parse', {name: b'\xa8' + frame for name, frame in _PARSE.items()})
     _write('work_request', _WORK_REQUEST)
+    _write('reassemble', _REASSEMBLE)
 
 
 if __name__ == '__main__':
