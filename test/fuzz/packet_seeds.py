@@ -4,6 +4,9 @@ import struct
 
 _MAC_A = bytes.fromhex('02000000000a')
 _MAC_B = bytes.fromhex('02000000000b')
+_A4 = bytes([10, 0, 0, 1])
+_B4 = bytes([10, 0, 0, 2])
+_B6 = bytes(15) + b'\2'
 
 
 def _frame(dst, kind, payload):
