@@ -12,6 +12,7 @@ _LIBRARIES = [
     "googletest",
     "hwloc",
     "ibverbs",
+    "openssl",
 ]
 
 def system_libraries():

@@ -37,6 +37,14 @@ def weir_app(name, copts = [], **kwargs):
         **kwargs
     )
 
+def weir_app_library(name, copts = [], **kwargs):
+    """A part of an app; its headers are included by path from the top."""
+    cc_library(
+        name = name,
+        copts = _WARNINGS + copts,
+        **kwargs
+    )
+
 def weir_test(name, deps = [], copts = [], **kwargs):
     """A GoogleTest executable."""
     cc_test(

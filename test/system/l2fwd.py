@@ -1,4 +1,5 @@
-"""Runs l2fwd as its users do: arguments in; output, status and JSON out."""
+"""Runs l2fwd, or another app, as its users do: arguments in; output, status and
+JSON out."""
 
 import contextlib
 import dataclasses
@@ -36,9 +37,10 @@ def _without(capabilities):
 
 
 class Run:
-    """An l2fwd that runs."""
+    """An app that runs."""
 
-    def __init__(self, arguments, folder, preexec=None, without=()):
+    def __init__(self, arguments, folder, preexec=None, without=(),
+                 program=PATH):
         self._folder = folder
         self._json = os.path.join(folder, 'table.json')
         self._stdout = open(os.path.join(folder, 'stdout'), 'w+',
@@ -46,7 +48,7 @@ class Run:
         self._stderr = open(os.path.join(folder, 'stderr'), 'w+',
                             encoding='utf-8')
         self._process = subprocess.Popen(
-            [*_without(without), PATH, f'--json={self._json}', *arguments],
+            [*_without(without), program, f'--json={self._json}', *arguments],
             stdin=subprocess.DEVNULL, stdout=self._stdout, stderr=self._stderr,
             preexec_fn=preexec)
 
@@ -107,7 +109,7 @@ class Run:
 
 @contextlib.contextmanager
 def started(*arguments, **kwargs):
-    """A running l2fwd that ends with the block at the latest.
+    """A running l2fwd, or `program`, that ends with the block at the latest.
 
     `preexec` is called before it starts; it runs without the capabilities
     `without`, also where the test runs as root.

@@ -201,6 +201,7 @@ absl::Status App::RunUntilSignal() {
   PrintWarnings();
   const AppReport report = Report(begin);
   std::fputs(FormatTable(report).c_str(), stdout);
+  if (print_summary_) print_summary_();
   const bool flushed = std::fflush(stdout) == 0;
   absl::Status written = WriteJson(report);
   if (written.ok() && (!flushed || std::ferror(stdout) != 0)) {

@@ -75,6 +75,9 @@ class App {
   // Once.
   absl::StatusOr<std::span<Port>> OpenPorts(const AppNeeds& needs = {});
 
+  // The pool that all frames are from. After OpenPorts.
+  const MbufPool& pool() const noexcept { return *pool_; }
+
   // Places `pipeline` on an lcore; it runs from RunUntilSignal on.
   // FailedPrecondition before OpenPorts.
   template <Runnable T>
@@ -94,10 +97,17 @@ class App {
   // could not be written.
   absl::Status RunUntilSignal();
 
+  // Whether the command line asks for a file of JSON.
+  bool writes_json() const noexcept { return !options_.json_file.empty(); }
+
   // Has the file of --json be what `format` returns when the run is over, in
   // place of the report. Before RunUntilSignal.
   void SetJson(std::function<std::string()> format) {
     json_format_ = std::move(format);
+  }
+  // Has `print` called behind the table. Before RunUntilSignal.
+  void SetSummary(std::function<void()> print) {
+    print_summary_ = std::move(print);
   }
 
   // The warnings printed so far. Each says that something came or went
@@ -127,6 +137,7 @@ class App {
   std::unique_ptr<SignalWait> signals_;
   std::ofstream json_;
   std::function<std::string()> json_format_;
+  std::function<void()> print_summary_;
   PortOptions port_options_;
   uint64_t stage_mbufs_ = 0;
   // How the size of the pool came about.

@@ -55,10 +55,12 @@ Verdict Parse::WalkPacket(Mbuf& mbuf, Lcore& lcore) const noexcept {
          PullUp(mbuf, found.needed_bytes, lcore.cache())) {
     found = walk();
   }
+  // Also of a malformed frame: whoever looks at what was dropped wants to know
+  // how far it was right.
+  Note(found, mbuf.info());
   if (found.error != net::ParseError::kNone) {
     return Verdict::Drop(DropFor(found.error));
   }
-  Note(found, mbuf.info());
   if (options_.not_ip == NotIp::kDrop && !mbuf.info().is_ip()) {
     return Verdict::Drop(Drop::kNotIp);
   }

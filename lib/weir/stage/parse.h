@@ -18,10 +18,11 @@
 
 namespace weir {
 
-// A packet stage. Writes Mbuf::info() of what it passes, but for the state of
-// checksums and kDeviceChecked, which stay as they are. Headers of such a frame
-// are in its first segment: those that are not are moved there. It may stand a
-// second time behind a stage that makes packets of fragments. Owner lcore only.
+// A packet stage. Writes Mbuf::info(), also of what it drops, but for the state
+// of checksums and kDeviceChecked, which stay as they are. Headers of such a
+// frame are in its first segment: those that are not are moved there. It may
+// stand a second time behind a stage that makes packets of fragments. Owner
+// lcore only.
 class Parse {
  public:
   // Of frames without an IP packet, malformed ones apart.
