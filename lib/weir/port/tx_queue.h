@@ -57,8 +57,10 @@ class TxQueue {
   }
   // The port it belongs to, as the user wrote it. Any thread.
   const std::string& port_name() const noexcept { return context_->info.name; }
-  // Frames it has room for; what the device gave. Any thread.
+  // Frames it has room for, segments a frame may have: what the device gave.
+  // Any thread.
   uint32_t depth() const noexcept { return depth_; }
+  uint32_t max_segments() const noexcept { return max_segments_; }
 
  private:
   enum class State : uint8_t { kFailed, kSending };
