@@ -47,8 +47,8 @@ class FragmentSetTest : public ::testing::TestWithParam<uint32_t> {
     const auto all = Contents(set_, blocks_.pool);
     ASSERT_EQ(all.size(), count);
     for (uint32_t i = 0; i < count; ++i) {
-      EXPECT_EQ(all[i].unit, i);
-      EXPECT_EQ(all[i].mbuf, i + 7);
+      EXPECT_EQ(all[i].unit(), i);
+      EXPECT_EQ(all[i].mbuf(), i + 7);
     }
     EXPECT_EQ(set_.end(), count * 8);
     EXPECT_EQ(set_.size(), count);
@@ -106,11 +106,11 @@ class NaiveSet {
   Place Insert(const FragmentRecord& record) {
     for (const auto& [unit, old] : records_) {
       if (old.end() <= record.begin() || record.end() <= old.begin()) continue;
-      return old.unit == record.unit && old.bytes == record.bytes
+      return old.unit() == record.unit() && old.bytes() == record.bytes()
                  ? Place::kSame
                  : Place::kOverlap;
     }
-    records_[record.unit] = record;
+    records_[record.unit()] = record;
     return Place::kNew;
   }
   const std::map<uint32_t, FragmentRecord>& records() const { return records_; }
@@ -140,9 +140,9 @@ TEST_P(FragmentSetModelTest, AgreesWithASlowSetAboutEveryInsertion) {
     ASSERT_EQ(all.size(), naive.records().size());
     auto expected = naive.records().begin();
     for (const FragmentRecord& record : all) {
-      EXPECT_EQ(record.unit, expected->second.unit);
-      EXPECT_EQ(record.bytes, expected->second.bytes);
-      EXPECT_EQ(record.mbuf, expected->second.mbuf);
+      EXPECT_EQ(record.unit(), expected->second.unit());
+      EXPECT_EQ(record.bytes(), expected->second.bytes());
+      EXPECT_EQ(record.mbuf(), expected->second.mbuf());
       ++expected;
     }
     EXPECT_EQ(set.end(), all.back().end());

@@ -86,12 +86,12 @@ FragmentSet::Insertion FragmentSet::InsertSorted(
   // Counted without a branch: where a fragment goes is not predictable.
   uint32_t before = 0;
   for (const FragmentRecord* at = begin; at != end; ++at) {
-    before += at->unit < record.unit ? 1 : 0;
+    before += at->unit() < record.unit() ? 1 : 0;
   }
   FragmentRecord* const place = begin + before;
-  if (place != end && place->unit == record.unit &&
-      place->bytes == record.bytes) {
-    return {Place::kSame, place->mbuf};
+  if (place != end && place->unit() == record.unit() &&
+      place->bytes() == record.bytes()) {
+    return {Place::kSame, place->mbuf()};
   }
   if ((place != end && place->begin() < record.end()) ||
       (place != begin && place[-1].end() > record.begin())) {
@@ -107,8 +107,8 @@ FragmentSet::Insertion FragmentSet::InsertSorted(
 FragmentSet::Insertion FragmentSet::InsertInTree(
     const FragmentRecord& record, FragmentBlocks& blocks) noexcept {
   FragmentBlock& root = blocks[block_];
-  const uint32_t number = record.unit / kUnitsOfLeaf;
-  const uint32_t unit = record.unit % kUnitsOfLeaf;
+  const uint32_t number = record.unit() / kUnitsOfLeaf;
+  const uint32_t unit = record.unit() % kUnitsOfLeaf;
   const uint64_t number_bit = uint64_t{1} << number % 64;
   const bool there = (root.used[number / 64] & number_bit) != 0;
   const FragmentRecord* before = nullptr;
@@ -117,8 +117,8 @@ FragmentSet::Insertion FragmentSet::InsertInTree(
     const FragmentBlock& leaf = blocks[root.leaves[number]];
     if ((leaf.used[0] >> unit & 1) != 0) {
       const FragmentRecord& old = leaf.records[unit];
-      if (old.bytes != record.bytes) return {Place::kOverlap, 0};
-      return {Place::kSame, old.mbuf};
+      if (old.bytes() != record.bytes()) return {Place::kOverlap, 0};
+      return {Place::kSame, old.mbuf()};
     }
     const uint64_t below = leaf.used[0] & Below(unit);
     const uint64_t above = leaf.used[0] & Above(unit);

@@ -14,7 +14,7 @@ void Reassemble::OnBurst(Burst& burst, Lcore& lcore) noexcept {
   for (size_t i = 0; i < count; ++i) {
     frames[i] = came[i];
     if (!came[i]->info().is_fragment()) continue;
-    fragments[i] = table_.Read(*came[i]);
+    table_.Read(*came[i], fragments[i]);
     any = true;
   }
   if (!any && clock_ == ReassemblyClock::kTsc) return;

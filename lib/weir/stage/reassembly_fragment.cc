@@ -155,17 +155,17 @@ ReassemblySeed RandomReassemblySeed() {
   return seed;
 }
 
-ReassemblyFragment ReadFragment(Mbuf& mbuf,
-                                const ReassemblySeed& seed) noexcept {
-  ReassemblyFragment fragment;
+void ReadFragment(Mbuf& mbuf, const ReassemblySeed& seed,
+                  ReassemblyFragment& fragment) noexcept {
   const PacketInfo& info = mbuf.info();
   const uint32_t around = uint32_t{info.l4_offset} + info.trailer_bytes;
   const uint32_t bytes = mbuf.frame_bytes() - around;
   fragment.fault = Fault::kNotParsed;
+  fragment.hash = 0;
   if (mbuf.frame_bytes() <= around || bytes > UINT16_MAX ||
       info.l4_offset > mbuf.data_bytes() ||
       info.l3_offset < sizeof(net::EthernetHeader)) {
-    return fragment;
+    return;
   }
   fragment.bytes = static_cast<uint16_t>(bytes);
   fragment.key.scope = 0;
@@ -177,10 +177,9 @@ ReassemblyFragment ReadFragment(Mbuf& mbuf,
                                              : Fault::kNotParsed;
   if (fault == Fault::kNone &&
       ((!fragment.is_last && bytes % 8 != 0) || fragment.end() > UINT16_MAX)) {
-    return fragment;
+    return;
   }
   fragment.fault = fault;
-  return fragment;
 }
 
 }  // namespace weir

@@ -70,10 +70,11 @@ struct ReassemblyFragment {
   bool is_ipv6() const noexcept { return addresses != nullptr; }
 };
 
-// Reads what `mbuf`, whose info() says that it is a fragment, holds. Owner
-// lcore only.
-ReassemblyFragment ReadFragment(Mbuf& mbuf,
-                                const ReassemblySeed& seed) noexcept;
+// Reads into `fragment` what `mbuf`, whose info() says that it is a fragment,
+// holds; in place, for a copy of what was just written in parts waits for it.
+// Owner lcore only.
+void ReadFragment(Mbuf& mbuf, const ReassemblySeed& seed,
+                  ReassemblyFragment& fragment) noexcept;
 
 }  // namespace weir
 

@@ -265,7 +265,7 @@ Mbuf& ReassemblyTable::Chain(const Context& context,
   Mbuf* last = nullptr;
   if (context.has_chains) [[unlikely]] {
     context.fragments.ForEach(blocks_, [&](const FragmentRecord& record) {
-      Mbuf& next = pool.mbuf(record.mbuf);
+      Mbuf& next = pool.mbuf(record.mbuf());
       if (first == nullptr) {
         first = &next;
       } else {
@@ -276,7 +276,7 @@ Mbuf& ReassemblyTable::Chain(const Context& context,
     return *first;
   }
   context.fragments.ForEach(blocks_, [&](const FragmentRecord& record) {
-    Mbuf& next = pool.mbuf(record.mbuf);
+    Mbuf& next = pool.mbuf(record.mbuf());
     if (first == nullptr) {
       first = &next;
     } else {
@@ -307,7 +307,7 @@ void ReassemblyTable::FreeFragments(Context& context, ReassemblyDrop reason,
   uint32_t count = 0;
   MbufPool& pool = cache.pool();
   context.fragments.ForEach(blocks_, [&](const FragmentRecord& record) {
-    batch[count++] = &pool.mbuf(record.mbuf);
+    batch[count++] = &pool.mbuf(record.mbuf());
     if (count == batch.size()) {
       cache.FreePackets(batch);
       count = 0;

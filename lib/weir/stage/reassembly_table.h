@@ -65,10 +65,9 @@ class ReassemblyTable {
 
   // The three steps of adding a fragment; apart, so that the memory that a
   // burst of them needs is fetched while others are worked on.
-  ReassemblyFragment Read(Mbuf& fragment) const noexcept {
-    const ReassemblyFragment read = ReadFragment(fragment, seed_);
+  void Read(Mbuf& fragment, ReassemblyFragment& read) const noexcept {
+    ReadFragment(fragment, seed_, read);
     index_.Prefetch(read.hash);
-    return read;
   }
   void Approach(const ReassemblyFragment& read) const noexcept {
     const uint32_t guess = index_.Guess(read.hash);
@@ -76,7 +75,7 @@ class ReassemblyTable {
     __builtin_prefetch(&contexts_[guess], 1);
     __builtin_prefetch(&contexts_[guess].fragments, 1);
   }
-  // Takes ownership of `fragment`, of which Read returned `read`, at `now`,
+  // Takes ownership of `fragment`, of which Read said `read`, at `now`,
   // which is not before that of the call before. Frees into `cache`, whose pool
   // all fragments are from.
   Result Add(Mbuf& fragment, const ReassemblyFragment& read, uint64_t now,
