@@ -1,5 +1,6 @@
 // Internet checksum, CRC32c and Toeplitz hash of weir.
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -22,7 +23,7 @@ class Weir {
   uint16_t Sum(std::span<const std::byte> bytes) const {
     net::InternetSum sum;
     sum.Add(bytes);
-    return sum.Checksum().host();
+    return std::bit_cast<uint16_t>(sum.Checksum());
   }
 
   uint16_t Udp(std::span<const std::byte> packet) const {
@@ -39,7 +40,7 @@ class Weir {
         [&part](size_t offset, size_t bytes, const auto& take) noexcept {
           take(part.front.subspan(offset, bytes));
         });
-    return net::LoadHeader<Be16>(field, 0).host();
+    return std::bit_cast<uint16_t>(net::LoadHeader<Be16>(field, 0));
   }
 
   uint32_t Crc(std::span<const std::byte> bytes) const {

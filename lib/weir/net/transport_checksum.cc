@@ -24,27 +24,10 @@ constexpr KindOfProtocol MakeKinds(bool is_ipv6) {
 constexpr std::array<KindOfProtocol, 2> kKinds = {MakeKinds(false),
                                                   MakeKinds(true)};
 
-// The protocol that a kind's pseudo-header names, 0 if it has none.
-constexpr std::array<uint8_t, kChecksumKinds> kProtocols = {
-    0, kProtocolTcp, kProtocolUdp, kProtocolUdpLite, 0, 0, kProtocolIcmp6, 0};
-
 }  // namespace
 
 ChecksumKind ChecksumKindOf(uint8_t protocol, bool is_ipv6) noexcept {
   return kKinds[is_ipv6 ? 1 : 0][protocol];
-}
-
-InternetSum PseudoHeaderSum(const TransportPart& part,
-                            uint32_t covered) noexcept {
-  const uint8_t protocol = kProtocols[static_cast<size_t>(part.kind)];
-  if (protocol == 0) return {};
-  InternetSum sum = part.addresses;
-  // UDP has its own length there, UDP-Lite that of the IP payload whatever it
-  // covers (RFC 3828 §3.2).
-  sum.AddWord(
-      Be32(part.kind == ChecksumKind::kUdp ? covered : part.length_bytes));
-  sum.AddWord(Be32(protocol));
-  return sum;
 }
 
 bool internal::IsPartial(const TransportPart& part, uint32_t covered) noexcept {

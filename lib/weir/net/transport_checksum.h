@@ -13,6 +13,7 @@
 #include "weir/base/big_endian.h"
 #include "weir/net/checksum.h"
 #include "weir/net/crc32c.h"
+#include "weir/net/ip_protocol.h"
 #include "weir/net/load_store.h"
 
 namespace weir::net {
@@ -33,22 +34,23 @@ inline constexpr size_t kChecksumKinds = 8;
 // Of `protocol` behind a header of IPv4 or IPv6. Any thread.
 ChecksumKind ChecksumKindOf(uint8_t protocol, bool is_ipv6) noexcept;
 
-// Where a checksum is behind the start of its header, and how long the header
-// is at least.
+// Where a checksum is behind the start of its header, how long the header is at
+// least, and the protocol in the pseudo-header, 0 if there is none.
 struct ChecksumPlace {
   uint8_t offset;
   uint8_t field_bytes;
   uint8_t header_bytes;
+  uint8_t protocol;
 };
 inline constexpr std::array<ChecksumPlace, kChecksumKinds> kChecksumPlaces = {{
-    {0, 0, 0},    // kNone
-    {16, 2, 20},  // kTcp, RFC 9293 §3.1
-    {6, 2, 8},    // kUdp, RFC 768
-    {6, 2, 8},    // kUdpLite, RFC 3828 §3.1
-    {8, 4, 12},   // kSctp, RFC 9260 §3.1
-    {2, 2, 4},    // kIcmp, RFC 792
-    {2, 2, 4},    // kIcmp6, RFC 4443 §2.1
-    {2, 2, 4},    // kIgmp, RFC 2236 §2
+    {0, 0, 0, 0},                 // kNone
+    {16, 2, 20, kProtocolTcp},    // RFC 9293 §3.1
+    {6, 2, 8, kProtocolUdp},      // RFC 768
+    {6, 2, 8, kProtocolUdpLite},  // RFC 3828 §3.1
+    {8, 4, 12, 0},                // kSctp, RFC 9260 §3.1
+    {2, 2, 4, 0},                 // kIcmp, RFC 792
+    {2, 2, 4, kProtocolIcmp6},    // RFC 4443 §2.1
+    {2, 2, 4, 0},                 // kIgmp, RFC 2236 §2
 }};
 // As much as is read of any header.
 inline constexpr size_t kMaxTransportFrontBytes = 20;
@@ -99,8 +101,19 @@ inline uint32_t CoveredBytes(const TransportPart& part) noexcept {
 
 // The sum of the pseudo-header of `part`, whose kind is not kSctp, of which
 // `covered` bytes are covered. Any thread.
-InternetSum PseudoHeaderSum(const TransportPart& part,
-                            uint32_t covered) noexcept;
+inline InternetSum PseudoHeaderSum(const TransportPart& part,
+                                   uint32_t covered) noexcept {
+  const uint8_t protocol =
+      kChecksumPlaces[static_cast<size_t>(part.kind)].protocol;
+  if (protocol == 0) return {};
+  InternetSum sum = part.addresses;
+  // UDP has its own length there, UDP-Lite that of the IP payload whatever it
+  // covers (RFC 3828 §3.2).
+  sum.AddWord(
+      Be32(part.kind == ChecksumKind::kUdp ? covered : part.length_bytes));
+  sum.AddWord(Be32(protocol));
+  return sum;
+}
 
 namespace internal {
 

@@ -1,6 +1,5 @@
 #include "weir/net/word_sum.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -104,14 +103,18 @@ __attribute__((target("avx2,tune=haswell"))) uint64_t SumVectors(
 bool HasAvx2() noexcept { return __builtin_cpu_supports("avx2") != 0; }
 
 uint64_t SumWordsByAvx2(std::span<const std::byte> bytes) noexcept {
+  constexpr size_t kMaxBytes = (kMaxSteps - 1) * kStepBytes;
+  const std::byte* at = bytes.data();
+  size_t left = bytes.size();
   uint64_t sum = 0;
-  while (bytes.size() > kVectorBytes) {
-    const size_t size =
-        std::min(bytes.size() / 2 * 2, (kMaxSteps - 1) * kStepBytes);
-    sum += SumVectors(bytes.data(), size);
-    bytes = bytes.subspan(size);
+  for (; left > kMaxBytes; left -= kMaxBytes, at += kMaxBytes) {
+    sum += SumVectors(at, kMaxBytes);
   }
-  return AddAround(sum, internal::SumShort(bytes.data(), bytes.size()));
+  if (left < kVectorBytes) {
+    return AddAround(sum, internal::SumShort(at, left));
+  }
+  sum += SumVectors(at, left / 2 * 2);
+  return left % 2 == 0 ? sum : sum + std::to_integer<uint64_t>(at[left - 1]);
 }
 
 uint64_t SumLong(std::span<const std::byte> bytes) noexcept {
