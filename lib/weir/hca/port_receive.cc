@@ -17,8 +17,9 @@ static_assert(uint32_t{kFrameChecksumGood} == uint32_t{IBV_WC_IP_CSUM_OK});
 
 // Of ibv_wc_flags.
 uint32_t Port::FlagsOf(const RxFrame& frame) const noexcept {
-  const uint32_t known = frame.flags & kFrameChecksumGood;
-  if (known != 0 || !verifies_checksums_) return known;
+  const uint32_t known =
+      frame.flags & (kFrameChecksumGood | kFrameChecksumKnown);
+  if (known != 0 || !verifies_checksums_) return known & kFrameChecksumGood;
   return HasGoodChecksums({frame.data, frame.length_bytes})
              ? uint32_t{kFrameChecksumGood}
              : 0;

@@ -214,6 +214,33 @@ TEST_F(XdpTest, FinishesChecksumsThatTheSenderLeftUnfinished) {
   EXPECT_EQ(Count("rx_finished_checksum"), 3u);
 }
 
+TEST_F(XdpTest, SaysWhatItKnowsOfChecksums) {
+  const auto flags_of = [this](const FrameBytes& frame) {
+    SendFromHost({frame});
+    std::span<const RxFrame> got;
+    const auto deadline =
+        std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (got.empty() && std::chrono::steady_clock::now() < deadline) {
+      got = backend_->Receive(1);
+    }
+    const uint32_t flags = got.empty() ? 0 : got.front().flags;
+    backend_->Consume(got.size());
+    return flags;
+  };
+  const FrameBytes good = UdpFlows(1).front();
+  FrameBytes wrong = good;
+  wrong.back() ^= std::byte{1};
+  Open();
+  ASSERT_EQ(backend_->AddFlow(kEverything), 0);
+  EXPECT_EQ(flags_of(good),
+            uint32_t{kFrameChecksumKnown} | uint32_t{kFrameChecksumGood});
+  EXPECT_EQ(flags_of(wrong), uint32_t{kFrameChecksumKnown});
+  backend_.reset();
+  Open(",rx_checksum=off");
+  ASSERT_EQ(backend_->AddFlow(kEverything), 0);
+  EXPECT_EQ(flags_of(good), 0u);
+}
+
 TEST_F(XdpTest, SniffsWithoutTakingAnythingFromTheKernel) {
   Open();
   ASSERT_EQ(backend_->AddFlow(kSniffer), 0);

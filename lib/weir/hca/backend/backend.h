@@ -30,6 +30,9 @@ enum FrameFlag : uint32_t {
   kFrameChecksumGood = 1u << 2,
   // A copy of a frame that stays with the kernel: for rules that only copy.
   kFrameSniffed = 1u << 3,
+  // The medium verified: without kFrameChecksumGood a checksum is wrong, or
+  // there is none.
+  kFrameChecksumKnown = 1u << 4,
 };
 
 // A received frame: contiguous bytes that stay valid until Consume covers them

@@ -32,9 +32,11 @@ absl::Status Check(const DeviceKey& key, std::vector<absl::string_view> known) {
   return CheckOptions(key, known);
 }
 
-// What the medium itself has to know.
+// What the medium itself has to know: xdp looks at checksums anyway, and needs
+// not verify them if nobody does.
 DeviceKey ForMedium(DeviceKey key) {
-  std::erase_if(key.options, [](const auto& option) {
+  std::erase_if(key.options, [&key](const auto& option) {
+    if (key.kind == "xdp" && option.first == "rx_checksum") return false;
     return absl::c_linear_search(kPortOptions, option.first) ||
            absl::c_linear_search(ImpairmentOptions(), option.first);
   });

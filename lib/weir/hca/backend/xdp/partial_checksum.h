@@ -15,6 +15,17 @@ namespace weir::hca {
 // changed the frame. Any thread.
 bool FinishPartialChecksum(std::span<std::byte> frame) noexcept;
 
+struct SettledChecksums {
+  // What FinishPartialChecksum returns.
+  bool finished = false;
+  // What HasGoodChecksums returns of the frame as it is then.
+  bool good = false;
+};
+
+// FinishPartialChecksum and HasGoodChecksums in one: the frame is parsed and
+// summed once. Any thread.
+SettledChecksums SettleChecksums(std::span<std::byte> frame) noexcept;
+
 }  // namespace weir::hca
 
 #endif  // WEIR_HCA_BACKEND_XDP_PARTIAL_CHECKSUM_H_

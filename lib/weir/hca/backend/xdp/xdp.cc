@@ -210,14 +210,17 @@ struct XdpOptions {
   bool flow_control = true;
   uint32_t queues = 0;
   uint32_t busy_poll_frames = 0;
+  bool verify_checksums = true;
 };
 
 absl::StatusOr<XdpOptions> ReadOptions(const DeviceKey& key) {
   const absl::Status known =
-      CheckOptions(key, {"busy_poll", "flow_control", "queues"});
+      CheckOptions(key, {"busy_poll", "flow_control", "queues", "rx_checksum"});
   if (!known.ok()) return known;
   const auto flow_control = SwitchOption(key, "flow_control", true);
   if (!flow_control.ok()) return flow_control.status();
+  const auto rx_checksum = SwitchOption(key, "rx_checksum", true);
+  if (!rx_checksum.ok()) return rx_checksum.status();
   const auto queues =
       NumberOption(key, "queues", {.min = 1, .max = kMaxQueues, .fallback = 0});
   if (!queues.ok()) return queues.status();
@@ -226,7 +229,8 @@ absl::StatusOr<XdpOptions> ReadOptions(const DeviceKey& key) {
   if (!busy_poll.ok()) return busy_poll.status();
   return XdpOptions{.flow_control = *flow_control,
                     .queues = static_cast<uint32_t>(*queues),
-                    .busy_poll_frames = static_cast<uint32_t>(*busy_poll)};
+                    .busy_poll_frames = static_cast<uint32_t>(*busy_poll),
+                    .verify_checksums = *rx_checksum};
 }
 
 absl::StatusOr<std::vector<XdpSocket>> OpenSockets(XdpSocketOptions options,
@@ -322,7 +326,10 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenXdp(const DeviceKey& key) {
   const bool unfinished =
       parts->driver.name == "veth" || !parts->link.is_native;
   const XdpRxOptions rx{.jumbo_bytes = jumbo ? frame_bytes : 0,
-                        .finish_checksums = unfinished,
+                        .checksums = !unfinished ? XdpChecksums::kLeave
+                                     : options->verify_checksums
+                                         ? XdpChecksums::kSettle
+                                         : XdpChecksums::kFinish,
                         .busy_poll = options->busy_poll_frames > 0};
   return std::make_unique<XdpBackend>(*std::move(parts), std::move(info), rx);
 }

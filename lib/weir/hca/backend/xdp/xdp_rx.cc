@@ -11,6 +11,14 @@ namespace {
 // As many as a window takes from one queue before it looks at the next.
 constexpr uint32_t kBurst = 64;
 
+// How many frames ahead of its turn one is fetched: another core has written
+// it.
+constexpr uint32_t kFetchAhead = 4;
+
+void Fetch(const XdpSocket& from, const xdp_desc& piece) noexcept {
+  __builtin_prefetch(from.At(piece.addr));
+}
+
 // How many of `waiting` entries the frame takes that begins at entry `first`; 0
 // if its end is not among them.
 uint32_t CountPieces(const XdpConsumer<xdp_desc>& rx, uint32_t first,
@@ -75,9 +83,13 @@ void XdpRx::TakeFrom(uint32_t socket, XdpCounters& counters) noexcept {
     Wake(socket);
     return;
   }
+  for (uint32_t i = 0; i < std::min(waiting, kFetchAhead); ++i) {
+    Fetch(from, rx.Peek(i));
+  }
   uint32_t used = 0;
   while (used < waiting && !window_.full()) {
     const xdp_desc& piece = rx.Peek(used);
+    if (used + kFetchAhead < waiting) Fetch(from, rx.Peek(used + kFetchAhead));
     if ((piece.options & kXdpContinues) != 0) {
       const uint32_t pieces = CountPieces(rx, used, waiting);
       if (pieces == 0) break;
@@ -92,14 +104,29 @@ void XdpRx::TakeFrom(uint32_t socket, XdpCounters& counters) noexcept {
   rx.Release(used);
 }
 
+// What is known of the frame's checksums then, as FrameFlag.
+uint32_t XdpRx::Settle(std::span<std::byte> frame,
+                       XdpCounters& counters) noexcept {
+  if (options_.checksums == XdpChecksums::kLeave) return 0;
+  SettledChecksums settled;
+  uint32_t flags = 0;
+  if (options_.checksums == XdpChecksums::kSettle) {
+    settled = SettleChecksums(frame);
+    flags = kFrameChecksumKnown | (settled.good ? kFrameChecksumGood : 0u);
+  } else {
+    settled.finished = FinishPartialChecksum(frame);
+  }
+  if (settled.finished) counters.Add(XdpCount::kRxFinishedChecksum, 1);
+  return flags;
+}
+
 void XdpRx::Push(std::span<std::byte> frame, const Chunk& chunk,
                  XdpCounters& counters) noexcept {
-  if (options_.finish_checksums && FinishPartialChecksum(frame)) {
-    counters.Add(XdpCount::kRxFinishedChecksum, 1);
-  }
+  const uint32_t flags = Settle(frame, counters);
   chunks_[window_.next_index()] = chunk;
   window_.Push({.data = frame.data(),
-                .length_bytes = static_cast<uint32_t>(frame.size())});
+                .length_bytes = static_cast<uint32_t>(frame.size()),
+                .flags = flags});
 }
 
 // Copies the frame of `pieces` entries from `first` on to one place and gives

@@ -17,12 +17,20 @@
 
 namespace weir::hca {
 
+// What to do about the checksums of frames that arrive.
+enum class XdpChecksums : uint8_t {
+  kLeave,
+  // Finish those that may be unfinished.
+  kFinish,
+  // Finish and verify them.
+  kSettle,
+};
+
 struct XdpRxOptions {
   // Frames that take several chunks are put together here, up to this length; 0
   // if there are none.
   size_t jumbo_bytes = 0;
-  // Frames may come with unfinished checksums.
-  bool finish_checksums = false;
+  XdpChecksums checksums = XdpChecksums::kLeave;
   // An empty queue is polled by a system call.
   bool busy_poll = false;
 };
@@ -52,6 +60,7 @@ class XdpRx {
 
   void Fill(XdpCounters& counters) noexcept;
   void TakeFrom(uint32_t socket, XdpCounters& counters) noexcept;
+  uint32_t Settle(std::span<std::byte> frame, XdpCounters& counters) noexcept;
   void Push(std::span<std::byte> frame, const Chunk& chunk,
             XdpCounters& counters) noexcept;
   void Assemble(uint32_t socket, uint32_t first, uint32_t pieces,
