@@ -329,8 +329,7 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenXdp(const DeviceKey& key) {
                         .checksums = !unfinished ? XdpChecksums::kLeave
                                      : options->verify_checksums
                                          ? XdpChecksums::kSettle
-                                         : XdpChecksums::kFinish,
-                        .busy_poll = options->busy_poll_frames > 0};
+                                         : XdpChecksums::kFinish};
   return std::make_unique<XdpBackend>(*std::move(parts), std::move(info), rx);
 }
 

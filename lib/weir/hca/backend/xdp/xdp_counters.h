@@ -34,6 +34,10 @@ enum class XdpCount : size_t {
   kTxNoNetdev,
   // Dropped by the kernel or the driver when it was to send.
   kTxRefused,
+  // Descriptors of ours that the kernel found wrong.
+  kTxInvalid,
+  // Not a drop: empty queues are polled by system calls, 1 or 0.
+  kBusyPoll,
 };
 
 class XdpCounters {
@@ -48,7 +52,7 @@ class XdpCounters {
   std::span<const BackendCounter> all() const noexcept { return counters_; }
 
  private:
-  std::array<BackendCounter, 11> counters_ = {{{"rx_ring_full", {}},
+  std::array<BackendCounter, 13> counters_ = {{{"rx_ring_full", {}},
                                                {"rx_no_chunk", {}},
                                                {"rx_too_long", {}},
                                                {"rx_finished_checksum", {}},
@@ -58,7 +62,9 @@ class XdpCounters {
                                                {"tx_too_long", {}},
                                                {"tx_link_down", {}},
                                                {"tx_no_netdev", {}},
-                                               {"tx_refused", {}}}};
+                                               {"tx_refused", {}},
+                                               {"tx_invalid", {}},
+                                               {"xdp_busy_poll", {}}}};
 };
 
 }  // namespace weir::hca

@@ -83,6 +83,7 @@ void XdpRx::TakeFrom(uint32_t socket, XdpCounters& counters) noexcept {
     Wake(socket);
     return;
   }
+  if (from.busy_poll() == XdpBusyPoll::kUnproven) from.ProveBusyPoll();
   for (uint32_t i = 0; i < std::min(waiting, kFetchAhead); ++i) {
     Fetch(from, rx.Peek(i));
   }
@@ -156,21 +157,28 @@ void XdpRx::Assemble(uint32_t socket, uint32_t first, uint32_t pieces,
 }
 
 void XdpRx::Wake(uint32_t socket) noexcept {
-  if (options_.busy_poll || sockets_[socket].fill().NeedsWakeup()) {
-    sockets_[socket].WakeRx();
+  XdpSocket& of = sockets_[socket];
+  if (of.busy_poll() != XdpBusyPoll::kOff || of.fill().NeedsWakeup()) {
+    of.WakeRx();
   }
 }
 
 void XdpRx::CountDrops(XdpCounters& counters) const noexcept {
   uint64_t ring_full = 0;
   uint64_t no_chunk = 0;
+  uint64_t invalid = 0;
+  bool busy_polls = false;
   for (const XdpSocket& socket : sockets_) {
     const xdp_statistics statistics = socket.Statistics();
     ring_full += statistics.rx_ring_full;
     no_chunk += statistics.rx_dropped;
+    invalid += statistics.tx_invalid_descs;
+    busy_polls = busy_polls || socket.busy_poll() != XdpBusyPoll::kOff;
   }
   counters.Set(XdpCount::kRxRingFull, ring_full);
   counters.Set(XdpCount::kRxNoChunk, no_chunk);
+  counters.Set(XdpCount::kTxInvalid, invalid);
+  counters.Set(XdpCount::kBusyPoll, busy_polls ? 1 : 0);
 }
 
 }  // namespace weir::hca

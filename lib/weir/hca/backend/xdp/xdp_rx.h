@@ -31,8 +31,6 @@ struct XdpRxOptions {
   // if there are none.
   size_t jumbo_bytes = 0;
   XdpChecksums checksums = XdpChecksums::kLeave;
-  // An empty queue is polled by a system call.
-  bool busy_poll = false;
 };
 
 class XdpRx {
@@ -47,7 +45,7 @@ class XdpRx {
   // As that of Backend. Owner lcore only.
   bool ArmReceive() noexcept;
 
-  // Asks the kernel for its drops. Serialised with itself.
+  // Asks the kernel for its drops, both ways. Serialised with itself.
   void CountDrops(XdpCounters& counters) const noexcept;
 
  private:

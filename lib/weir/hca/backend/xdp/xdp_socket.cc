@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <thread>
@@ -60,9 +61,9 @@ absl::Status MapRing(int fd, uint64_t place, const xdp_ring_offset& offset,
   return ErrnoStatus(errno, {.object = object, .call = "mmap of an XDP ring"});
 }
 
-// Takes the frames of a busy queue in our system calls, not in interrupts. A
-// kernel that cannot is left as it is.
-void SetBusyPoll(int fd, uint32_t frames) noexcept {
+// Takes the frames of a busy queue in our system calls, not in interrupts;
+// false if the kernel cannot.
+bool SetBusyPoll(int fd, uint32_t frames) noexcept {
   struct Option {
     int name;
     int value;
@@ -70,9 +71,10 @@ void SetBusyPoll(int fd, uint32_t frames) noexcept {
   const Option options[] = {{kPreferBusyPollOption, 1},
                             {SO_BUSY_POLL, kBusyPollMicroseconds},
                             {kBusyPollBudgetOption, static_cast<int>(frames)}};
-  for (const Option& option : options) {
-    setsockopt(fd, SOL_SOCKET, option.name, &option.value, sizeof option.value);
-  }
+  return std::ranges::all_of(options, [fd](const Option& option) {
+    return setsockopt(fd, SOL_SOCKET, option.name, &option.value,
+                      sizeof option.value) == 0;
+  });
 }
 
 absl::string_view BindRemedy(int error, bool jumbo) {
@@ -144,8 +146,9 @@ absl::Status XdpSocket::Setup(const XdpSocketOptions& options,
   setsockopt(fd(), SOL_XDP, kMaxTxBudgetOption, &kRingEntries,
              sizeof kRingEntries);
   GrowSocketBuffer(fd(), SO_SNDBUFFORCE, SO_SNDBUF, kSendBufferBytes);
-  if (options.busy_poll_frames > 0) {
-    SetBusyPoll(fd(), options.busy_poll_frames);
+  if (options.busy_poll_frames > 0 &&
+      SetBusyPoll(fd(), options.busy_poll_frames)) {
+    busy_poll_ = XdpBusyPoll::kUnproven;
   }
   return absl::OkStatus();
 }
@@ -206,6 +209,17 @@ absl::Status XdpSocket::Bind(const XdpSocketOptions& options,
   zero_copy_ = getsockopt(fd(), SOL_XDP, XDP_OPTIONS, &facts, &length) == 0 &&
                (facts.flags & XDP_OPTIONS_ZEROCOPY) != 0;
   return absl::OkStatus();
+}
+
+// Linux 6.13 and later know the NAPI of a socket that copies only from drivers
+// that tell of which queue it is; that of veth does not.
+void XdpSocket::ProveBusyPoll() noexcept {
+  unsigned napi = 0;
+  socklen_t length = sizeof napi;
+  const bool is_known =
+      getsockopt(fd(), SOL_SOCKET, SO_INCOMING_NAPI_ID, &napi, &length) == 0 &&
+      napi != 0;
+  busy_poll_ = is_known ? XdpBusyPoll::kOn : XdpBusyPoll::kOff;
 }
 
 void XdpSocket::WakeRx() const noexcept {

@@ -36,6 +36,15 @@ struct XdpSocketOptions {
   uint32_t busy_poll_frames = 0;
 };
 
+// Whether an empty RX ring is to be polled by system calls.
+enum class XdpBusyPoll : uint8_t {
+  kOff,
+  // The kernel did not refuse, but takes frames there only if it knows the NAPI
+  // of the socket, which it may learn from the first frame.
+  kUnproven,
+  kOn,
+};
+
 class XdpSocket {
  public:
   // Entries of each ring, and chunks for each direction: the first ones are for
@@ -80,6 +89,11 @@ class XdpSocket {
   const XdpProducer<xdp_desc>& tx() const noexcept { return tx_; }
   XdpConsumer<uint64_t>& completed() noexcept { return completed_; }
 
+  // kOff if it was not asked for, or the kernel refused. Owner lcore only.
+  XdpBusyPoll busy_poll() const noexcept { return busy_poll_; }
+  // Settles kUnproven, once frames have arrived. Owner lcore only.
+  void ProveBusyPoll() noexcept;
+
   // Has the kernel look for room to receive. Any thread.
   void WakeRx() const noexcept;
   // Has the kernel send; 0 or an errno value. Any thread.
@@ -107,6 +121,7 @@ class XdpSocket {
   XdpProducer<xdp_desc> tx_;
   uint32_t chunk_bytes_ = 0;
   bool zero_copy_ = false;
+  XdpBusyPoll busy_poll_ = XdpBusyPoll::kOff;
 };
 
 }  // namespace weir::hca

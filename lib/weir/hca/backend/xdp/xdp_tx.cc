@@ -26,6 +26,11 @@ std::optional<XdpCount> DownReason(int error) noexcept {
   }
 }
 
+// The kernel has no room: other errors are not over by asking again.
+bool MayGoLater(int error) noexcept {
+  return error == EAGAIN || error == ENOBUFS || error == ENOMEM;
+}
+
 // The front of a frame up to the end of its IPv6 addresses.
 constexpr size_t kAddressBytes = 54;
 
@@ -160,25 +165,27 @@ void XdpTx::Reap(Queue& queue) noexcept {
   completed.Release(count);
 }
 
-// Wakes the kernel if it sleeps, again as long as it sends what it finds.
+// Wakes the kernel if it sleeps, again as long as it takes what it finds.
 void XdpTx::Kick(Queue& queue, XdpCounters& counters) noexcept {
   const XdpProducer<xdp_desc>& tx = queue.socket->tx();
   queue.is_stalled = false;
   if (!tx.NeedsWakeup()) return;
-  for (uint32_t pending = tx.Pending(), before = 0;; pending = before) {
+  uint32_t pending = tx.Pending();
+  for (uint32_t calls = 0; calls <= XdpSocket::kRingEntries; ++calls) {
     const int error = queue.socket->WakeTx();
     queue.is_down = DownReason(error);
     if (error == 0 || queue.is_down.has_value()) return;
-    before = tx.Pending();
-    // Where the kernel copies, it says so of a frame that was not sent.
-    if (error == EBUSY && before != pending && !queue.socket->is_zero_copy()) {
-      counters.Add(XdpCount::kTxRefused, 1);
-    }
-    if (before == 0) return;
-    if (before == pending) {
-      queue.is_stalled = true;
+    const uint32_t left = tx.Pending();
+    // Where the kernel copies, it says so of one frame that it took and did not
+    // send, and shows that it took it once it sends another.
+    const bool is_refused = error == EBUSY && !queue.socket->is_zero_copy();
+    if (is_refused) counters.Add(XdpCount::kTxRefused, 1);
+    if (left == 0) return;
+    if (left == pending && !is_refused) {
+      queue.is_stalled = MayGoLater(error);
       return;
     }
+    pending = left;
   }
 }
 
