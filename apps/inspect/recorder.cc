@@ -119,6 +119,10 @@ void Recorder::DroppedFragment(uint32_t number, const PacketInfo& info,
   record.info = info;
 }
 
+void Recorder::DroppedDatagram(uint32_t number, absl::string_view reason) {
+  RecordOf(number).datagram_reason = reason;
+}
+
 void Recorder::Completed(uint32_t number, const Mbuf& datagram) {
   std::vector<uint32_t>& frames = RecordOf(number).completes;
   for (const Mbuf* part = &datagram; part != nullptr; part = part->next()) {

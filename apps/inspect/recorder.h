@@ -87,6 +87,8 @@ class Recorder {
   // A fragment was dropped. As Kept.
   void DroppedFragment(uint32_t number, const PacketInfo& info,
                        absl::string_view reason);
+  // Frame `number` completed a datagram that was dropped at once.
+  void DroppedDatagram(uint32_t number, absl::string_view reason);
   // Frame `number` completed `datagram`, the chain of its fragments.
   void Completed(uint32_t number, const Mbuf& datagram);
 

@@ -211,9 +211,9 @@ Json FrameJson(uint32_t number, const FrameRecord& record, FrameView view) {
   if (!record.completes.empty()) {
     frame["completes"] = record.completes;
     frame["reassembled_l4_csum"] = Name(record.datagram_checksum);
-    if (!record.datagram_reason.empty()) {
-      frame["reassembled_drop"] = std::string(record.datagram_reason);
-    }
+  }
+  if (!record.datagram_reason.empty()) {
+    frame["reassembled_drop"] = std::string(record.datagram_reason);
   }
   return frame;
 }

@@ -80,35 +80,42 @@ class WatchedReassemble {
   void AddFragment(Mbuf& fragment, Burst& one, Lcore& lcore) noexcept {
     const uint32_t number = recorder_->NumberOf(fragment);
     const PacketInfo info = fragment.info();
-    const auto before = DropsOfFragments();
+    const Drops before = ReadDrops();
     recorder_->Kept(number, info);
     stage_.OnBurst(one, lcore);
     if (!one.empty()) {
       recorder_->Completed(number, one[0]);
       return;
     }
-    const auto after = DropsOfFragments();
-    for (size_t i = 0; i < kOfFragments.size(); ++i) {
+    const Drops after = ReadDrops();
+    for (size_t i = 0; i < after.size(); ++i) {
       if (after[i] == before[i]) continue;
-      recorder_->DroppedFragment(
-          number, info, kDropNames[static_cast<size_t>(kOfFragments[i])]);
+      if (IsOfFragment(static_cast<ReassemblyDrop>(i))) {
+        recorder_->DroppedFragment(number, info, kDropNames[i]);
+      } else if (IsOfWhole(static_cast<ReassemblyDrop>(i))) {
+        recorder_->DroppedDatagram(number, kDropNames[i]);
+      }
     }
   }
 
-  // Why the fragment that came is dropped; for other reasons those are that
-  // came before, or a datagram that was complete.
-  static constexpr std::array kOfFragments = {
-      ReassemblyDrop::kNotParsed,    ReassemblyDrop::kHeaderChecksum,
-      ReassemblyDrop::kDuplicate,    ReassemblyDrop::kOverlap,
-      ReassemblyDrop::kEndsDisagree, ReassemblyDrop::kTooManyFragments,
-      ReassemblyDrop::kNoMbuf,
-  };
+  // Whether it is the fragment that came which is dropped for `reason`.
+  static constexpr bool IsOfFragment(ReassemblyDrop reason) noexcept {
+    return reason <= ReassemblyDrop::kTooManyFragments ||
+           reason == ReassemblyDrop::kNoMbuf;
+  }
+  // Whether it is a datagram that was complete. For other reasons those
+  // fragments are dropped that came before.
+  static constexpr bool IsOfWhole(ReassemblyDrop reason) noexcept {
+    return reason == ReassemblyDrop::kTooLarge ||
+           reason == ReassemblyDrop::kEcn ||
+           reason >= ReassemblyDrop::kMalformed;
+  }
 
-  std::array<uint64_t, kOfFragments.size()> DropsOfFragments() const noexcept {
-    std::array<uint64_t, kOfFragments.size()> drops;
+  using Drops = std::array<uint64_t, kReassemblyDrops>;
+  Drops ReadDrops() const noexcept {
+    Drops drops;
     for (size_t i = 0; i < drops.size(); ++i) {
-      drops[i] =
-          stage_.counts().drops[static_cast<size_t>(kOfFragments[i])].value();
+      drops[i] = stage_.counts().drops[i].value();
     }
     return drops;
   }

@@ -128,6 +128,14 @@ class InspectTest(unittest.TestCase):
         self.assertEqual(result['frames'][2]['reassembled_l4_csum'], 'bad')
         self.assertTrue(result['frames'][2]['reassembled_drop'])
 
+    def test_parses_the_whole(self):
+        datagram = packets.udp(bytes(2000))
+        too_long = datagram[:4] + b'\x23\x28' + datagram[6:]
+        parts = packets.fragments4(too_long, 1000)
+        result = self.inspect([packets.frame(part) for part in parts])
+        self.assertEqual(result['datagrams'], [])
+        self.assertEqual(result['frames'][2]['reassembled_drop'], 'udp-len')
+
     def test_gives_up_after_the_time_of_the_capture(self):
         payload = bytes(2000)
         first, second, third = [packets.frame(part) for part in
