@@ -18,8 +18,9 @@ constexpr uint32_t kBatch = 32;
 // The mbufs of a batch; what is left of them goes back.
 class FragmentCut::Fresh {
  public:
-  Fresh(MbufCache& cache, uint32_t fragments) noexcept
-      : cache_(cache), count_(cache.Alloc({mbufs_.data(), 2 * fragments})) {}
+  Fresh(MbufCache& cache, uint32_t fragments) noexcept : cache_(cache) {
+    count_ = cache.Alloc({mbufs_.data(), 2 * fragments});
+  }
   Fresh(const Fresh&) = delete;
   Fresh& operator=(const Fresh&) = delete;
   ~Fresh() { cache_.FreeSegments({mbufs_.data() + taken_, count_ - taken_}); }
@@ -33,7 +34,7 @@ class FragmentCut::Fresh {
 
  private:
   MbufCache& cache_;
-  size_t count_;
+  size_t count_ = 0;
   size_t taken_ = 0;
   std::array<Mbuf*, 2 * kBatch> mbufs_;
 };
