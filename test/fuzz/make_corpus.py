@@ -300,6 +300,7 @@ def main():
     _write('parse', {name: b'\xa8' + frame for name, frame in packet_seeds.PARSE.items()})
     _write('work_request', _WORK_REQUEST)
     _write('reassemble', packet_seeds.REASSEMBLE)
+    _write('fragment', packet_seeds.FRAGMENT)
 
 
 if __name__ == '__main__':

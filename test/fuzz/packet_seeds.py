@@ -142,3 +142,22 @@ REASSEMBLE = {
     **_reassemble('too_many', b''.join(
         _piece(1, i, 1) for i in range(12)), tight=True),
 }
+
+
+def _fragment(frame, flags, more):
+    """`frame` and 40 times `more` bytes, in segments of 1070 bytes."""
+    return bytes([flags, 10, 150, 152, more]) + frame
+
+
+# Of fragment_fuzz.cc: MTU 1280, router, segments, the length is made right.
+_IPV6_MTU, _ROUTER, _SEGMENTS, _RIGHT_LENGTH = 1, 2, 16, 32
+
+FRAGMENT = {
+    name + suffix: _fragment(frame, flags | _SEGMENTS | _RIGHT_LENGTH, more)
+    for name, frame in PARSE.items()
+    if name in ('udp4', 'options4', 'fragment4', 'chain6', 'routing6', 'first6',
+                'snap')
+    for suffix, flags, more in (('_host', 0, 30), ('_router', _ROUTER, 30),
+                                ('_host_1280', _IPV6_MTU, 100),
+                                ('_router_1280', _IPV6_MTU | _ROUTER, 100))
+}
