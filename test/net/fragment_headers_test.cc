@@ -83,6 +83,19 @@ TEST(FragmentHeadersTest, ReadsNothingBeyondTheHead) {
   EXPECT_EQ(headers.StartIpv6(ipv6, 14, 2000, 1280, ids), Outcome::kStarted);
 }
 
+// RFC 8200 §4.1: every extension header occurs at most once, save destination
+// options.
+TEST(Ipv6FragmentPartTest, RefusesASecondFragmentHeader) {
+  const Bytes packet = Frame()
+                           .Ipv6("2001:db8::1", "2001:db8::2")
+                           .Ipv6Fragment({.id = 1, .next_header = 60})
+                           .Raw({44, 0, 1, 4, 0, 0, 0, 0})
+                           .Ipv6Fragment({.id = 2, .next_header = 17})
+                           .Payload(100)
+                           .Build();
+  EXPECT_FALSE(FindIpv6FragmentPart(std::span(packet).subspan(14)));
+}
+
 TEST(Ipv6FragmentPartTest, TheChainEndsWithTheTransportHeader) {
   // TCP with a header of 32 bytes, behind an Authentication Header of 24.
   Bytes tcp(32);

@@ -56,9 +56,10 @@ size_t TransportBytes(std::span<const std::byte> head, size_t offset,
   }
 }
 
-// The end of the header chain from a header `protocol` at `offset` on.
-size_t ChainEnd(std::span<const std::byte> head, size_t offset,
-                uint8_t protocol) noexcept {
+// The end of the header chain from a header `protocol` at `offset` on; nothing
+// if there is a Fragment header in it.
+std::optional<size_t> ChainEnd(std::span<const std::byte> head, size_t offset,
+                               uint8_t protocol) noexcept {
   while (IsExtension(protocol)) {
     if (head.size() - offset < kExtensionBytes) return offset;
     const size_t end = offset + ExtensionBytes(head, offset, protocol);
@@ -66,6 +67,7 @@ size_t ChainEnd(std::span<const std::byte> head, size_t offset,
     protocol = static_cast<uint8_t>(head[offset]);
     offset = end;
   }
+  if (protocol == kProtocolFragment) return std::nullopt;
   return offset + TransportBytes(head, offset, protocol);
 }
 
@@ -96,10 +98,13 @@ std::optional<Ipv6FragmentPart> FindIpv6FragmentPart(
   if (head.size() - offset < sizeof(Ipv6FragmentHeader)) return std::nullopt;
   const auto fragment = LoadHeader<Ipv6FragmentHeader>(head, offset);
   const size_t data = offset + sizeof fragment;
-  const bool is_first = fragment.offset_bytes() == 0;
-  return Ipv6FragmentPart{
-      offset, next, true,
-      is_first ? ChainEnd(head, data, fragment.next_header) : data};
+  if (fragment.offset_bytes() != 0) {
+    return Ipv6FragmentPart{offset, next, true, data};
+  }
+  const std::optional<size_t> chain_end =
+      ChainEnd(head, data, fragment.next_header);
+  if (!chain_end) return std::nullopt;
+  return Ipv6FragmentPart{offset, next, true, *chain_end};
 }
 
 }  // namespace weir::net

@@ -25,8 +25,8 @@ struct Ipv6FragmentPart {
 
 // Of the packet that begins with `head`. The fragmentable part begins behind
 // the last Routing header; without one, behind hop-by-hop options. Nothing if a
-// header in front of that, or of a Fragment header, is not all in `head`. Any
-// thread.
+// header in front of that, or of a Fragment header, is not all in `head`, or
+// for a second Fragment header. Any thread.
 std::optional<Ipv6FragmentPart> FindIpv6FragmentPart(
     std::span<const std::byte> head) noexcept;
 
