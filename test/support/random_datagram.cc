@@ -5,6 +5,9 @@
 namespace weir::testing {
 namespace {
 
+// For experiments (RFC 3692 §2.1): nothing is known of its header.
+constexpr uint8_t kProtocol = 253;
+
 void Add(Bytes& bytes, const Bytes& more) {
   bytes.insert(bytes.end(), more.begin(), more.end());
 }
@@ -68,7 +71,7 @@ Bytes Ipv4(const RandomDatagramOptions& options, std::mt19937& random) {
   Add16(ip, random());
   Add16(ip, word);
   Add8(ip, 64);
-  Add8(ip, 17);
+  Add8(ip, kProtocol);
   Add16(ip, 0);
   Add(ip, MakeBytes({192, 0, 2, 1, 198, 51, 100, 2}));
   Add(ip, list);
@@ -92,7 +95,8 @@ Bytes Extension(uint8_t type, uint8_t next, std::mt19937& random) {
   // Options of one kind that says it may be skipped; of a Routing header any.
   const size_t rest = 6 + 8 * units;
   if (type == 43) {
-    Add8(header, 4);
+    // A type for experiments (RFC 4727 §3.3), and nowhere left to go.
+    Add8(header, 253);
     Add8(header, 0);
     Add(header, RandomBytes(rest - 2, random()));
     return header;
@@ -113,7 +117,7 @@ Bytes Ipv6(const RandomDatagramOptions& options, std::mt19937& random) {
   if (!options.fragment && random() % 4 == 0) chain.push_back(51);
   if (!options.fragment && random() % 4 == 0) chain.push_back(60);
   // Destination options in front of a Routing header only are for the way.
-  chain.push_back(17);
+  chain.push_back(kProtocol);
   Bytes extensions;
   for (size_t i = 0; i + 1 < chain.size(); ++i) {
     if (!options.fragment || i != fragment_at) {
