@@ -211,8 +211,8 @@ absl::Status XdpSocket::Bind(const XdpSocketOptions& options,
   return absl::OkStatus();
 }
 
-// Linux 6.13 and later know the NAPI of a socket that copies only from drivers
-// that tell of which queue it is; that of veth does not.
+// Where the kernel knows no NAPI for the socket there is nothing to poll: so it
+// is with veths on Linux 6.18.
 void XdpSocket::ProveBusyPoll() noexcept {
   unsigned napi = 0;
   socklen_t length = sizeof napi;
