@@ -5,26 +5,14 @@
 #ifndef WEIR_MBUF_PACKET_INFO_H_
 #define WEIR_MBUF_PACKET_INFO_H_
 
-#include <cstddef>
 #include <cstdint>
+
+#include "weir/net/parsed_frame.h"
 
 namespace weir {
 
-// What follows the headers of layer 2.
-enum class L3 : uint8_t {
-  // Not looked at.
-  kNone,
-  kIpv4,
-  kIpv6,
-  kArp,
-  // Labels with something other than IP behind the last one.
-  kMpls,
-  // An IEEE 802.2 header (a length in place of an EtherType), SNAP with an IP
-  // EtherType excepted.
-  kLlc,
-  // Any other EtherType.
-  kOther,
-};
+// What follows the headers of layer 2; kNone until a frame was looked at.
+using L3 = net::NetworkLayer;
 
 // What is known of a checksum.
 enum class ChecksumState : uint8_t {
@@ -46,13 +34,13 @@ enum class ChecksumState : uint8_t {
 struct PacketInfo {
   // Any part of a fragmented datagram; its first part, its last. An IPv6
   // packet whose Fragment header says that it is whole (RFC 6946) is none.
-  static constexpr uint8_t kFragment = 1;
-  static constexpr uint8_t kFirstFragment = 2;
-  static constexpr uint8_t kLastFragment = 4;
+  static constexpr uint8_t kFragment = net::ParsedFrame::kFragment;
+  static constexpr uint8_t kFirstFragment = net::ParsedFrame::kFirstFragment;
+  static constexpr uint8_t kLastFragment = net::ParsedFrame::kLastFragment;
   // The device found the checksums of IP and of TCP or UDP right.
   static constexpr uint8_t kDeviceChecked = 8;
   // The outer headers of GRE, VXLAN or Geneve.
-  static constexpr uint8_t kTunnel = 16;
+  static constexpr uint8_t kTunnel = net::ParsedFrame::kTunnel;
   // Made here about a packet that came: it leaves by the port that one came by.
   static constexpr uint8_t kAnswer = 32;
 

@@ -77,7 +77,7 @@ class Parse {
     info.l4_offset = found.l4_offset;
     info.trailer_bytes = found.trailer_bytes;
     info.protocol = found.protocol;
-    info.l3 = static_cast<L3>(found.l3);
+    info.l3 = found.l3;
     info.flags = static_cast<uint8_t>(
         (info.flags & PacketInfo::kDeviceChecked) | found.flags);
   }
