@@ -31,10 +31,10 @@ struct DatagramKey {
                                    const DatagramKey&) = default;
 };
 
-// Random numbers that keys are hashed with: the upper half of a sum of products
-// modulo 2^64 is strongly universal (Lemire and Kaser 2014, multilinear
-// hashing). Whoever does not know them cannot choose keys that collide more
-// often than others do.
+// Random numbers that keys are hashed with: a sum of products modulo 2^64 is
+// universal (Lemire and Kaser 2014, multilinear hashing), and what is mixed
+// from it keeps no pattern of the keys. Whoever does not know them cannot
+// choose keys that collide more often than others do.
 using ReassemblySeed = std::array<uint64_t, 16>;
 
 // A seed from the system's random numbers. Control thread, before Launch.
