@@ -15,6 +15,7 @@
 #include "test/support/frame.h"
 #include "weir/mbuf/burst.h"
 #include "weir/mbuf/mbuf.h"
+#include "weir/pipeline/stage.h"
 #include "weir/stage/parse.h"
 #include "weir/stage/reassemble.h"
 
@@ -22,18 +23,24 @@ namespace weir::testing {
 
 inline constexpr uint64_t kSecond = 1'000'000'000;
 
-class ReassemblyRig {
+// `Stage` is Reassemble or one that has its interface.
+template <typename Stage>
+class BasicReassemblyRig {
  public:
-  explicit ReassemblyRig(ReassemblyOptions options = {}, uint32_t mbufs = 2048)
+  // `extra` is what Stage::Create wants behind the options.
+  template <typename... Extra>
+  explicit BasicReassemblyRig(ReassemblyOptions options = {},
+                              uint32_t mbufs = 2048, Extra... extra)
       : lab_(mbufs),
-        stage_(*Reassemble::Create(OnFrameClock(std::move(options)))) {}
-  ReassemblyRig(const ReassemblyRig&) = delete;
-  ReassemblyRig& operator=(const ReassemblyRig&) = delete;
-  ~ReassemblyRig() {
+        stage_(*Stage::Create(OnFrameClock(std::move(options)),
+                              std::move(extra)...)) {}
+  BasicReassemblyRig(const BasicReassemblyRig&) = delete;
+  BasicReassemblyRig& operator=(const BasicReassemblyRig&) = delete;
+  ~BasicReassemblyRig() {
     ExpectBooksBalance();
     // Longer than any timeout; the clock is that of frames.
     Send(MakeFrame(60, 0xee), now_ + 3600 * kSecond);
-    for (int i = 0; i < 10'000 && held() != 0; ++i) stage_.Tick(lab_.lcore);
+    for (int i = 0; i < 10'000 && held() != 0; ++i) Tick();
     EXPECT_EQ(held(), 0);
     EXPECT_EQ(stage_.bytes_held(), 0);
     EXPECT_EQ(lab_.pool->used_mbufs(), 0);
@@ -59,13 +66,13 @@ class ReassemblyRig {
     if (!parse_.OnPacket(packet, lab_.lcore).is_pass()) return;
     ++in_;
     stage_.OnBurst(burst, lab_.lcore);
-    for (const Mbuf* mbuf : burst.mbufs()) {
-      out_.push_back(BytesOf(*mbuf));
-      info_ = mbuf->info();
-      segments_ = mbuf->segments();
-      EXPECT_EQ(mbuf->frame_bytes(), out_.back().size());
-    }
-    out_count_ += burst.size();
+    Collect(burst);
+    SendMore();
+  }
+  // A poll without packets.
+  void Tick() {
+    stage_.Tick(lab_.lcore);
+    SendMore();
   }
 
   // All that came out; of the last packet what is said of it.
@@ -92,9 +99,28 @@ class ReassemblyRig {
     return datagrams().given_up[static_cast<size_t>(reason)].value();
   }
   Lab& lab() { return lab_; }
-  Reassemble& stage() { return stage_; }
+  Stage& stage() { return stage_; }
 
  private:
+  void Collect(const Burst& burst) {
+    for (const Mbuf* mbuf : burst.mbufs()) {
+      out_.push_back(BytesOf(*mbuf));
+      info_ = mbuf->info();
+      segments_ = mbuf->segments();
+      EXPECT_EQ(mbuf->frame_bytes(), out_.back().size());
+    }
+    out_count_ += burst.size();
+  }
+  // As pipelines do.
+  void SendMore() {
+    if constexpr (OverflowingStage<Stage>) {
+      while (stage_.more()) {
+        Burst burst(lab_.lcore.cache());
+        stage_.OnBurst(burst, lab_.lcore);
+        Collect(burst);
+      }
+    }
+  }
   static ReassemblyOptions OnFrameClock(ReassemblyOptions options) {
     options.clock = ReassemblyClock::kFrames;
     return options;
@@ -115,7 +141,7 @@ class ReassemblyRig {
 
   Lab lab_;
   Parse parse_;
-  Reassemble stage_;
+  Stage stage_;
   std::vector<Bytes> out_;
   PacketInfo info_;
   uint32_t segments_ = 0;
@@ -123,6 +149,8 @@ class ReassemblyRig {
   uint64_t out_count_ = 0;
   uint64_t now_ = 0;
 };
+
+using ReassemblyRig = BasicReassemblyRig<Reassemble>;
 
 }  // namespace weir::testing
 

@@ -14,6 +14,7 @@
 #include "weir/mbuf/mbuf.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/stage_stats.h"
+#include "weir/stage/abandoned_queue.h"
 #include "weir/stage/parse.h"
 #include "weir/stage/reassembly_options.h"
 #include "weir/stage/reassembly_table.h"
@@ -48,6 +49,22 @@ class Reassemble {
 
   // Forgets the rest.
   void Close(Lcore& lcore) noexcept { table_.Close(now_, lcore.cache()); }
+
+  // With Options::keeps_abandoned, for ReassembleAnd: as those of
+  // ReassemblyTable.
+  struct Abandoned {
+    Mbuf* first;
+    ReassemblyDrop reason;
+  };
+  bool has_abandoned() const noexcept { return table_.has_abandoned(); }
+  Abandoned TakeAbandoned(Lcore& lcore) noexcept {
+    const AbandonedQueue::Entry gone = table_.TakeAbandoned();
+    return {&lcore.cache().pool().mbuf(gone.mbuf), gone.reason};
+  }
+  void CountMade() noexcept { table_.CountMade(); }
+  void DropMade(Mbuf& packet, Lcore& lcore) noexcept {
+    table_.DropMade(packet, lcore.cache());
+  }
 
   // Any thread.
   const StageCounts<kReassemblyDrops>& counts() const noexcept {
