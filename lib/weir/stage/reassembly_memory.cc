@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "weir/mbuf/burst.h"
+
 namespace weir {
 namespace {
 
@@ -15,17 +17,20 @@ struct Counts {
         buckets(DatagramIndex::BucketsFor(datagrams)),
         blocks(FragmentBlocks::Needed(options.max_fragments,
                                       options.max_fragments_per_datagram)),
-        sources(std::bit_ceil(datagrams)) {}
+        sources(std::bit_ceil(datagrams)),
+        abandoned(options.keeps_abandoned ? datagrams + kMaxBurst : 0) {}
 
   uint64_t datagrams;
   uint64_t buckets;
   uint64_t blocks;
   uint64_t sources;
+  uint64_t abandoned;
 
   uint64_t bytes() const {
     return datagrams * (sizeof(ReassemblyContext) + sizeof(Ipv6Addresses)) +
            buckets * sizeof(DatagramIndex::Bucket) +
-           blocks * sizeof(FragmentBlock) + sources * sizeof(ReassemblySource);
+           blocks * sizeof(FragmentBlock) + sources * sizeof(ReassemblySource) +
+           abandoned * sizeof(AbandonedQueue::Entry);
   }
 };
 
@@ -54,8 +59,9 @@ absl::StatusOr<ReassemblyMemory> ReassemblyMemory::Create(
   const auto blocks = Carve<FragmentBlock>(memory, counts.blocks);
   const auto addresses = Carve<Ipv6Addresses>(memory, counts.datagrams);
   const auto sources = Carve<ReassemblySource>(memory, counts.sources);
-  return ReassemblyMemory{*std::move(arena), contexts, buckets, blocks,
-                          addresses,         sources};
+  const auto abandoned = Carve<AbandonedQueue::Entry>(memory, counts.abandoned);
+  return ReassemblyMemory{*std::move(arena), contexts, buckets,  blocks,
+                          addresses,         sources,  abandoned};
 }
 
 }  // namespace weir

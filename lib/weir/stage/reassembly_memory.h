@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "weir/memory/arena.h"
+#include "weir/stage/abandoned_queue.h"
 #include "weir/stage/datagram_index.h"
 #include "weir/stage/fragment_set.h"
 #include "weir/stage/reassembly_context.h"
@@ -27,6 +28,7 @@ struct ReassemblyMemory {
   std::span<FragmentBlock> blocks;
   std::span<Ipv6Addresses> addresses;
   std::span<ReassemblySource> sources;
+  std::span<AbandonedQueue::Entry> abandoned;
 };
 
 }  // namespace weir

@@ -105,6 +105,11 @@ struct ReassemblyOptions {
   // room.
   uint32_t max_fragments_per_source = 0;
 
+  // Whether first fragments of datagrams that are given up wait for
+  // TakeAbandoned: max_datagrams + 64 of them, beyond the bounds above; those
+  // that find no room are freed. ReassembleAnd sets it.
+  bool keeps_abandoned = false;
+
   // Where the memory should be, -1 for anywhere.
   int numa_node = -1;
   // Random when there is none; given by tests that have to be repeatable.

@@ -44,6 +44,7 @@ ReassemblyTable::ReassemblyTable(const ReassemblyOptions& options,
       sources_(memory.sources),
       addresses_(memory.addresses),
       blocks_(memory.blocks),
+      abandoned_(memory.abandoned),
       timeouts_{Ticks(options.ipv4_timeout_ns, options.clock),
                 Ticks(options.ipv6_timeout_ns, options.clock)},
       max_fragments_(options.max_fragments),
@@ -307,6 +308,8 @@ void ReassemblyTable::FreeFragments(Context& context, ReassemblyDrop reason,
   uint32_t count = 0;
   MbufPool& pool = cache.pool();
   context.fragments.ForEach(blocks_, [&](const FragmentRecord& record) {
+    const bool is_first = record.unit() == 0;
+    if (is_first && abandoned_.Push({record.mbuf(), reason})) return;
     batch[count++] = &pool.mbuf(record.mbuf());
     if (count == batch.size()) {
       cache.FreePackets(batch);

@@ -26,6 +26,7 @@
 #include "weir/mbuf/mbuf.h"
 #include "weir/mbuf/mbuf_pool.h"
 #include "weir/pipeline/stage_stats.h"
+#include "weir/stage/abandoned_queue.h"
 #include "weir/stage/datagram_index.h"
 #include "weir/stage/fragment_set.h"
 #include "weir/stage/reassembly_context.h"
@@ -95,6 +96,18 @@ class ReassemblyTable {
     Drop(datagram, static_cast<ReassemblyDrop>(reason), cache);
   }
 
+  // Of Options::keeps_abandoned: first fragments of datagrams given up, which
+  // are counted as dropped and are the caller's once taken; there must be one.
+  bool has_abandoned() const noexcept { return !abandoned_.empty(); }
+  AbandonedQueue::Entry TakeAbandoned() noexcept { return abandoned_.Pop(); }
+  // Counts a packet that goes on in place of such a fragment, and frees one
+  // that cannot, because nothing goes on any more.
+  void CountMade() noexcept { counts_.made.Add(1); }
+  void DropMade(Mbuf& packet, MbufCache& cache) noexcept {
+    CountMade();
+    Drop(packet, ReassemblyDrop::kClosed, cache);
+  }
+
   // Any thread.
   const StageCounts<kReassemblyDrops>& counts() const noexcept {
     return counts_;
@@ -141,6 +154,7 @@ class ReassemblyTable {
   std::span<ReassemblySource> sources_;
   std::span<Ipv6Addresses> addresses_;
   FragmentBlocks blocks_;
+  AbandonedQueue abandoned_;
   uint32_t free_ = kNone;
   std::array<ContextList, 2> ages_;
   std::array<uint64_t, 2> timeouts_;
