@@ -58,9 +58,14 @@ class Egress {
   // Frees the backlog and counts it as dropped.
   void Abandon() noexcept {
     if (!backlog_) return;
-    stats_.drops[0].Add(backlog_->size());
+    Abandon(*backlog_);
     held_.Set(0);
     backlog_.reset();
+  }
+  // The same with packets that did not get so far.
+  void Abandon(Burst& burst) noexcept {
+    stats_.drops[0].Add(burst.size());
+    burst.Clear();
   }
 
   // Tells an outlet that wants to know that nothing more will come.
@@ -74,11 +79,20 @@ class Egress {
 
   // Appends the outlet as a stage. Any thread.
   void AddTo(PipelineSnapshot& all) const {
-    all.stages.push_back(
-        ReadStage(NameOf(outlet_, "send"), kDropNames, stats_));
+    StageSnapshot stage =
+        ReadStage(NameOf(outlet_, "send"), kDropNames, stats_);
     all.to = PlaceOf(outlet_);
     all.sent = sent_.value();
     all.waiting = held_.value();
+    if constexpr (requires { outlet_.AddTo(stage); }) {
+      outlet_.AddTo(stage);
+      // What it took from a burst and did not send on.
+      all.sent += stage.made;
+      for (const DropSnapshot& drop : stage.drops) {
+        if (drop.name != kDropNames[0]) all.sent -= drop.packets;
+      }
+    }
+    all.stages.push_back(std::move(stage));
   }
 
  private:

@@ -28,8 +28,9 @@
 namespace weir {
 
 // `Pipeline{inlet, stages..., outlet}`. An inlet may have `bool finished()
-// const noexcept`, true once no packet will ever come, and kBetweenLcores, if
-// what waits in it was received before and has to be drained; an outlet may
+// const noexcept`, true once no packet will ever come, kBetweenLcores, if what
+// waits in it was received before and has to be drained, and `RingSnapshot
+// ring() const`, if it is one end of a ring; an outlet may
 // have `void Close() noexcept`, called when nothing more will come. Owner lcore
 // only, save Snapshot.
 template <Inlet In, typename... Parts>
@@ -110,9 +111,18 @@ class Pipeline {
     }
   }
 
-  // Gives up on what waits for the outlet, which is dropped as "unsent at
-  // stop", and on what stages hold.
+  // Gives up on what waits for the outlet or in a ring behind another pipeline,
+  // which is dropped as "unsent at stop", and on what stages hold.
   void Abandon(Lcore& lcore) noexcept {
+    if constexpr (requires { In::kBetweenLcores; }) {
+      Burst burst(lcore.cache());
+      for (;;) {
+        inlet_.Receive(burst, lcore);
+        if (burst.empty()) break;
+        inlet_stats_.packets.Add(burst.size());
+        egress_.Abandon(burst);
+      }
+    }
     row_.Close(lcore);
     egress_.Abandon();
     egress_.Close();
@@ -125,6 +135,7 @@ class Pipeline {
     all.received = inlet_stats_.packets.value();
     all.stages.push_back(
         internal::ReadStage(NameOf(inlet_, "receive"), {}, inlet_stats_));
+    if constexpr (requires { inlet_.ring(); }) all.ring = inlet_.ring();
     row_.AddTo(all);
     egress_.AddTo(all);
     return all;

@@ -25,6 +25,10 @@ concept Inlet = std::movable<T> &&
 // was sent. Flush does what can be done to have everything sent, and returns
 // true when nothing is left; the worker calls it, with a bound on the time,
 // before it stops. Owner lcore only.
+//
+// An outlet that drops packets, or makes some, by itself has `void
+// AddTo(StageSnapshot&) const` too, for any thread: it adds what it has made,
+// and its reasons to drop with their counts.
 template <typename T>
 concept Outlet = std::movable<T> &&
     requires(T outlet, Burst& burst, Lcore& lcore) {

@@ -170,10 +170,12 @@ absl::string_view NameOf(const T& part, absl::string_view fallback) {
   }
 }
 
-// The port behind an inlet or outlet; its name, if it has none.
+// The port or ring behind an inlet or outlet; its name, if it has none.
 template <typename T>
 std::string PlaceOf(const T& part) {
-  if constexpr (requires { part.port_name(); }) {
+  if constexpr (requires { part.place(); }) {
+    return std::string(part.place());
+  } else if constexpr (requires { part.port_name(); }) {
     return std::string(part.port_name());
   } else {
     return std::string(NameOf(part, "?"));

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,9 +21,9 @@ namespace weir {
 // its time says nothing about the code.
 inline constexpr uint64_t kInterruptedTsc = 1'000'000;
 
-// What a stage counts that keeps packets; of its Drop it has `kDrops` reasons.
-// Always: packets that came + made = packets that went on + taken + held + the
-// sum of drops. Owner lcore writes.
+// What a stage counts that keeps packets, or an outlet that drops some; of its
+// Drop it has `kDrops` reasons. Always: packets that came + made = packets that
+// went on + taken + held + the sum of drops. Owner lcore writes.
 template <size_t kDrops>
 struct StageCounts {
   // Packets that ceased to be packets of their own, as the fragments of a
@@ -85,6 +86,15 @@ struct StageSnapshot {
   }
 };
 
+// A ring between lcores, seen from where packets leave it.
+struct RingSnapshot {
+  std::string name;
+  // Packets it holds at most, holds now, and has ever held, as far as was seen.
+  uint64_t capacity = 0;
+  uint64_t size = 0;
+  uint64_t high_water = 0;
+};
+
 // A pipeline at one moment: inlet first, outlet last. While it runs, counts of
 // one poll may be missing in some parts; when it stands, the law holds:
 // received + made = sent + dropped + taken + held.
@@ -98,6 +108,8 @@ struct PipelineSnapshot {
   uint64_t sent = 0;
   // Packets that wait because the outlet is full.
   uint64_t waiting = 0;
+  // Where it takes packets from, if that is a ring.
+  std::optional<RingSnapshot> ring;
 
   // Those, and what stages hold.
   uint64_t held() const { return waiting + Sum(&StageSnapshot::held); }

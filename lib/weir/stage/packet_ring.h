@@ -1,95 +1,49 @@
-// From one lcore to the next: an outlet that ends a pipeline here and an inlet
-// that begins one there, over a ring of 32-bit handles.
+// From lcore to lcore: outlets that end pipelines here and inlets that begin
+// others there, over a ring of 32-bit handles. Between one pipeline and one
+// other the ring is SPSC; a shared ring joins any number of them.
 
 #ifndef WEIR_STAGE_PACKET_RING_H_
 #define WEIR_STAGE_PACKET_RING_H_
 
-#include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
 
-#include "absl/strings/string_view.h"
-#include "weir/mbuf/burst.h"
-#include "weir/mbuf/copy_packet.h"
-#include "weir/mbuf/mbuf.h"
-#include "weir/mbuf/mbuf_pool.h"
-#include "weir/pipeline/lcore.h"
+#include "absl/status/statusor.h"
+#include "weir/ring/mpmc_ring.h"
 #include "weir/ring/spsc_ring.h"
+#include "weir/stage/ring_end.h"
 
 namespace weir {
+namespace internal {
 
-// Set once, when nothing more will be put into a ring.
-using RingClosed = std::shared_ptr<std::atomic<bool>>;
-
-// The outlet: packets that find no room stay in its pipeline. Owner lcore only.
-class ToRing {
+// One end of a ring that any number of lcores share.
+class SharedRingEnd {
  public:
-  static constexpr absl::string_view kName = "to-ring";
+  explicit SharedRingEnd(std::shared_ptr<MpmcRing<uint32_t>> ring) noexcept
+      : ring_(std::move(ring)) {}
 
-  ToRing(RingProducer<uint32_t> producer, RingClosed closed) noexcept
-      : producer_(std::move(producer)), closed_(std::move(closed)) {}
-
-  // What a packet shares with others is copied: users of a chunk stay on one
-  // lcore. Without an mbuf for the copy the packet waits.
-  void Send(Burst& burst, Lcore& lcore) noexcept {
-    const MbufPool& pool = lcore.cache().pool();
-    std::array<uint32_t, kMaxBurst> handles;
-    uint32_t count = 0;
-    for (Mbuf* mbuf : burst.mbufs()) {
-      if (mbuf->may_share()) [[unlikely]] {
-        const std::array<Mbuf*, 1> original{mbuf};
-        mbuf = CopyPacket(*mbuf, lcore.cache());
-        if (mbuf == nullptr) break;
-        burst.Replace(count, *mbuf);
-        lcore.cache().FreePackets(original);
-      }
-      handles[count++] = pool.IndexOf(*mbuf);
-    }
-    const size_t sent = producer_.Enqueue({handles.data(), count});
-    burst.ReleaseFront(static_cast<uint32_t>(sent));
+  size_t Enqueue(std::span<const uint32_t> in) noexcept {
+    return ring_->Enqueue(in);
   }
-  void Reap(Lcore&) noexcept {}
-  bool Flush(Lcore&) noexcept { return true; }
-
-  // The inlet is finished once it has taken what is in the ring.
-  void Close() noexcept { *closed_ = true; }
+  size_t Dequeue(std::span<uint32_t> out) noexcept {
+    return ring_->Dequeue(out);
+  }
+  uint32_t size() const noexcept { return ring_->size(); }
+  uint32_t capacity() const noexcept { return ring_->capacity(); }
 
  private:
-  RingProducer<uint32_t> producer_;
-  RingClosed closed_;
+  std::shared_ptr<MpmcRing<uint32_t>> ring_;
 };
 
-// The inlet. Both lcores use caches of one pool. Owner lcore only.
-class FromRing {
- public:
-  static constexpr absl::string_view kName = "from-ring";
-  // Tells the pipeline to drain it: what is in it was received before.
-  static constexpr bool kBetweenLcores = true;
+}  // namespace internal
 
-  FromRing(RingConsumer<uint32_t> consumer, RingClosed closed) noexcept
-      : consumer_(std::move(consumer)), closed_(std::move(closed)) {}
-
-  void Receive(Burst& burst, Lcore& lcore) noexcept {
-    std::array<uint32_t, kDefaultBurst> handles;
-    const size_t count = consumer_.Dequeue(handles);
-    MbufPool& pool = lcore.cache().pool();
-    for (size_t i = 0; i < count; ++i) burst.Adopt(pool.mbuf(handles[i]));
-  }
-
-  // True when the outlet was closed and all was taken.
-  bool finished() const noexcept {
-    // In this order: what was put in before the close is seen.
-    return *closed_ && consumer_.size() == 0;
-  }
-
- private:
-  RingConsumer<uint32_t> consumer_;
-  RingClosed closed_;
-};
+using ToRing = RingOutlet<RingProducer<uint32_t>>;
+using FromRing = RingInlet<RingConsumer<uint32_t>>;
+using ToSharedRing = RingOutlet<internal::SharedRingEnd>;
+using FromSharedRing = RingInlet<internal::SharedRingEnd>;
 
 // The two ends of a new ring.
 struct RingEnds {
@@ -97,15 +51,45 @@ struct RingEnds {
   FromRing from;
 };
 
-// A ring of `kCapacity` packets, a power of two:
-// `auto [to, from] = MakeRing<1024>();`. Control thread, before Launch.
+// A ring from one pipeline to one other: `auto ring = MakeRing({...});`.
+// InvalidArgument for a capacity that is no power of two from 2 to 2^30, and
+// for kDropOldest, which takes packets from the consumer's side. Control
+// thread, before Launch.
+absl::StatusOr<RingEnds> MakeRing(const RingOptions& options);
+
+// The same with a capacity that the compiler checks, and kBlock:
+// `auto [to, from] = MakeRing<1024>();`.
 template <uint32_t kCapacity>
 RingEnds MakeRing() {
   auto ends = MakeSpscRing<uint32_t, kCapacity>();
-  auto closed = std::make_shared<std::atomic<bool>>(false);
-  return {ToRing(std::move(ends.producer), closed),
-          FromRing(std::move(ends.consumer), closed)};
+  auto state = std::make_shared<internal::RingState>(RingOptions{});
+  return {ToRing(std::move(ends.producer), state),
+          FromRing(std::move(ends.consumer), state)};
 }
+
+// A ring that any number of pipelines put packets into and take packets from.
+// Packets of one outlet keep their order as long as there is one inlet. Control
+// thread, before Launch.
+class SharedRing {
+ public:
+  // InvalidArgument as MakeRing, but any policy will do.
+  static absl::StatusOr<SharedRing> Create(const RingOptions& options);
+
+  // One for each pipeline. A pipeline behind ends when all those in front have:
+  // make every outlet before the first one is launched.
+  ToSharedRing MakeOutlet() const { return {End(), state_}; }
+  FromSharedRing MakeInlet() const { return {End(), state_}; }
+
+ private:
+  explicit SharedRing(const RingOptions& options)
+      : ring_(std::make_shared<MpmcRing<uint32_t>>(options.capacity)),
+        state_(std::make_shared<internal::RingState>(options)) {}
+
+  internal::SharedRingEnd End() const { return internal::SharedRingEnd(ring_); }
+
+  std::shared_ptr<MpmcRing<uint32_t>> ring_;
+  std::shared_ptr<internal::RingState> state_;
+};
 
 }  // namespace weir
 
