@@ -67,10 +67,11 @@ TEST(DeviceTest, SaysWhatIsWrongWithAKey) {
   EXPECT_EQ(Refusal("nul:"),
             "nul:: unknown kind \"nul\"; known kinds are loopback, null, "
             "packet, pcap, tap, wire, xdp");
-  EXPECT_EQ(Refusal("null:,sise=3"),
-            "null:,sise=3: unknown key \"sise\"; null knows mtu, size, "
-            "fault, rx_checksum, corrupt, delay, dup, impair, jitter, loss, "
-            "rate, reorder, seed");
+  EXPECT_EQ(
+      Refusal("null:,sise=3"),
+      "null:,sise=3: unknown key \"sise\"; null knows mtu, size, "
+      "fault, rss, rx_checksum, corrupt, delay, dup, impair, jitter, loss, "
+      "rate, reorder, seed");
   EXPECT_NE(Refusal("null").find("kind:argument"), std::string::npos);
 }
 

@@ -233,6 +233,23 @@ TEST(WorkQueueTest, HasTablesAsLargeAndAsManyAsTheDeviceReports) {
   }
 }
 
+TEST(WorkQueueTest, IsNotThereWhereTheKeyOfTheDeviceSaysSo) {
+  VerbsRig rig({.key = "null:,rss=off"});
+  ibv_device_attr_ex device{};
+  ASSERT_EQ(ibv_query_device_ex(rig.context, nullptr, &device), 0);
+  EXPECT_EQ(device.rss_caps.supported_qpts, 0u);
+  EXPECT_EQ(device.rss_caps.rx_hash_function, 0);
+  EXPECT_EQ(device.max_wq_type_rq, 0u);
+  ibv_wq_init_attr attr{};
+  attr.wq_type = IBV_WQT_RQ;
+  attr.max_wr = attr.max_sge = 1;
+  attr.pd = rig.pd;
+  attr.cq = rig.cq;
+  errno = 0;
+  EXPECT_EQ(ibv_create_wq(rig.context, &attr), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+}
+
 TEST(WorkQueueTest, RefusesWhatItCannotDo) {
   RssRig rig(TestName(), 1, 0);
   ibv_wq_init_attr attr{};

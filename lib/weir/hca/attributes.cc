@@ -83,12 +83,14 @@ int QueryDeviceEx(Context& context, ibv_device_attr_ex* attr, size_t bytes) {
   ibv_device_attr_ex full{};
   QueryDevice(context, full.orig_attr);
   full.phys_port_cnt_ex = 1;
-  full.rss_caps = {.supported_qpts = 1u << IBV_QPT_RAW_PACKET,
-                   .max_rwq_indirection_tables = kMaxIndirectionTables,
-                   .max_rwq_indirection_table_size = kMaxIndirectionEntries,
-                   .rx_hash_fields_mask = kRssFields,
-                   .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ};
-  full.max_wq_type_rq = kMaxWq;
+  if (context.device().has_rss()) {
+    full.rss_caps = {.supported_qpts = 1u << IBV_QPT_RAW_PACKET,
+                     .max_rwq_indirection_tables = kMaxIndirectionTables,
+                     .max_rwq_indirection_table_size = kMaxIndirectionEntries,
+                     .rx_hash_fields_mask = kRssFields,
+                     .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ};
+    full.max_wq_type_rq = kMaxWq;
+  }
   full.tso_caps = {.max_tso = kMaxTsoBytes,
                    .supported_qpts = 1u << IBV_QPT_RAW_PACKET};
   full.raw_packet_caps =

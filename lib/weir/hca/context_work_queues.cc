@@ -21,7 +21,7 @@ ibv_wq* Context::CreateWq(ibv_wq_init_attr& attr) {
       (attr.comp_mask & IBV_WQ_INIT_ATTR_FLAGS) != 0 ? attr.create_flags : 0;
   if ((attr.comp_mask & ~uint32_t{IBV_WQ_INIT_ATTR_FLAGS}) != 0 ||
       (flags & ~uint32_t{IBV_WQ_FLAGS_CVLAN_STRIPPING}) != 0 ||
-      RawEnum(attr.wq_type) != IBV_WQT_RQ) {
+      RawEnum(attr.wq_type) != IBV_WQT_RQ || !device_.has_rss()) {
     return Refuse<ibv_wq>(EOPNOTSUPP);
   }
   if (attr.pd == nullptr || attr.cq == nullptr ||

@@ -93,6 +93,8 @@ absl::Status Device::OpenMedium() {
   if (!key.ok()) return key.status();
   const auto verifies = SwitchOption(*key, "rx_checksum", true);
   if (!verifies.ok()) return verifies.status();
+  const auto rss = SwitchOption(*key, "rss", true);
+  if (!rss.ok()) return rss.status();
   const auto faults = ParseFaults(*key);
   if (!faults.ok()) return faults.status();
   auto backend = OpenBackend(*key);
@@ -101,6 +103,7 @@ absl::Status Device::OpenMedium() {
       *std::move(backend), mac_,
       *verifies ? Port::RxChecksum::kOn : Port::RxChecksum::kOff);
   port->Schedule(key->text, *faults);
+  has_rss_ = *rss;
   port_ = std::move(port);
   return absl::OkStatus();
 }

@@ -55,6 +55,9 @@ class Device : public PublicObject<ibv_device> {
   Origin origin() const noexcept { return origin_; }
   // No real device has this one: it is not made from a MAC address.
   __be64 guid() const noexcept { return guid_; }
+  // Whether there are work queues and what spreads frames over them. While the
+  // port is open: any thread.
+  bool has_rss() const noexcept { return has_rss_; }
   uint32_t NextQpNumber() noexcept { return next_qp_number_++; }
 
  private:
@@ -69,6 +72,7 @@ class Device : public PublicObject<ibv_device> {
   // That which has the port open.
   pid_t process_ = 0;
   size_t users_ = 0;
+  bool has_rss_ = true;
   std::string open_error_;
   std::shared_ptr<Port> port_;
 };

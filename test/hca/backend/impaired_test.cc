@@ -389,8 +389,9 @@ TEST(OpenBackendTest, ListsAllOptionsOfAKind) {
       std::string(OpenBackend(ParseDeviceKey("null:,lost=1").value())
                       .status()
                       .message()),
-      HasSubstr("null knows mtu, size, fault, rx_checksum, corrupt, delay, "
-                "dup, impair, jitter, loss, rate, reorder, seed"));
+      HasSubstr(
+          "null knows mtu, size, fault, rss, rx_checksum, corrupt, delay, "
+          "dup, impair, jitter, loss, rate, reorder, seed"));
 }
 
 }  // namespace

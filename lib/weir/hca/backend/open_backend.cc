@@ -20,7 +20,7 @@ namespace weir::hca {
 namespace {
 
 // Of all kinds, and for the port.
-constexpr std::array<absl::string_view, 2> kPortOptions = {"fault",
+constexpr std::array<absl::string_view, 3> kPortOptions = {"fault", "rss",
                                                            "rx_checksum"};
 
 // The options of the kind, and those that all kinds know.
