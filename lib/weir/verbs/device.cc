@@ -67,6 +67,20 @@ absl::Status OpenError(ibv_device* device, absl::string_view name,
                                     .remedy = OpenRemedy(error_number)});
 }
 
+// A device that knows no extended attributes has no RSS.
+RssLimits QueryRss(ibv_context* context) {
+  ibv_device_attr_ex device{};
+  if (ibv_query_device_ex(context, nullptr, &device) != 0) return {};
+  const ibv_rss_caps& caps = device.rss_caps;
+  if ((caps.supported_qpts & (1U << IBV_QPT_RAW_PACKET)) == 0 ||
+      (caps.rx_hash_function & IBV_RX_HASH_FUNC_TOEPLITZ) == 0) {
+    return {};
+  }
+  return {.work_queues = device.max_wq_type_rq,
+          .table_entries = caps.max_rwq_indirection_table_size,
+          .hash_fields = caps.rx_hash_fields_mask};
+}
+
 }  // namespace
 
 std::vector<std::string> DeviceNames() { return Names(DeviceList()); }
@@ -94,6 +108,7 @@ absl::StatusOr<Device> Device::Open(absl::string_view name) {
   if (error != 0) {
     return ErrnoStatus(error, {.object = name, .call = "ibv_query_device"});
   }
+  device.rss_ = QueryRss(context);
   return device;
 }
 

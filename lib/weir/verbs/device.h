@@ -19,6 +19,24 @@ namespace weir::verbs {
 // machine without RDMA is no error). Any thread.
 std::vector<std::string> DeviceNames();
 
+// What a device says of RSS queue pairs for raw packets; all 0 if it has none.
+struct RssLimits {
+  uint32_t work_queues = 0;
+  // Of an indirection table.
+  uint32_t table_entries = 0;
+  // Of ibv_rx_hash_fields, those it can hash over.
+  uint64_t hash_fields = 0;
+
+  // Whether frames can be spread at all, over addresses at least.
+  bool can_spread() const noexcept {
+    constexpr uint64_t kAddresses = IBV_RX_HASH_SRC_IPV4 |
+                                    IBV_RX_HASH_DST_IPV4 |
+                                    IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6;
+    return work_queues > 1 && table_entries > 1 &&
+           (hash_fields & kAddresses) == kAddresses;
+  }
+};
+
 // Owns the ibv_context. Movable. Set-up: control thread, before Launch.
 class Device {
  public:
@@ -31,6 +49,10 @@ class Device {
   ibv_context* context() const noexcept { return context_.get(); }
   // Limits, as ibv_query_device gave them when the device was opened.
   const ibv_device_attr& attributes() const noexcept { return attributes_; }
+
+  // By Toeplitz hash, as ibv_query_device_ex gave them when the device was
+  // opened.
+  const RssLimits& rss() const noexcept { return rss_; }
 
   // The state of port `number`, from 1. InvalidArgument if there is no such
   // port, or if it is not an Ethernet port.
@@ -49,6 +71,7 @@ class Device {
   std::string name_;
   std::unique_ptr<ibv_context, Close> context_;
   ibv_device_attr attributes_{};
+  RssLimits rss_;
 };
 
 }  // namespace weir::verbs

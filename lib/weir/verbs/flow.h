@@ -1,4 +1,4 @@
-// The rule that makes a queue pair receive: without one it gets nothing.
+// The rules that make a queue pair receive: without one it gets nothing.
 
 #ifndef WEIR_VERBS_FLOW_H_
 #define WEIR_VERBS_FLOW_H_
@@ -10,8 +10,20 @@
 
 #include "absl/status/statusor.h"
 #include "weir/verbs/queue_pair.h"
+#include "weir/verbs/rss_queue_pair.h"
 
 namespace weir::verbs {
+
+// The frames that a rule is about, whatever VLAN tags they have.
+enum class FrameKind : uint8_t {
+  kAll,
+  kIpv4,
+  kIpv4Tcp,
+  kIpv4Udp,
+  kIpv6,
+  kIpv6Tcp,
+  kIpv6Udp,
+};
 
 // Owns the ibv_flow. Movable. Control thread, before Launch.
 class Flow {
@@ -23,6 +35,13 @@ class Flow {
   // ibv_create_flow.
   static absl::StatusOr<Flow> CreateForAllFrames(const QueuePair& queue_pair,
                                                  uint8_t port);
+
+  // Frames of `kind` that arrive at `port`, from 1, and that no rule of a lower
+  // `priority`, 0 to 15, takes: a NORMAL rule. `queue_pair` must outlive it.
+  // Errors as above.
+  static absl::StatusOr<Flow> Create(const RssQueuePair& queue_pair,
+                                     FrameKind kind, uint16_t priority,
+                                     uint8_t port);
 
  private:
   struct Destroy {

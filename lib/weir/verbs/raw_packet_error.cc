@@ -32,4 +32,17 @@ absl::Status RawPacketError(int error_number, const FailedCall& failed,
   return ErrnoStatus(error_number, worded);
 }
 
+absl::Status RssError(int error_number, const FailedCall& failed) {
+  FailedCall worded = failed;
+  if (IsUnsupported(error_number)) {
+    worded.remedy = "the device cannot spread frames; use one receive queue";
+    return absl::UnimplementedError(
+        ErrnoStatus(error_number, worded).message());
+  }
+  if (error_number == EINVAL) {
+    worded.remedy = "some devices want a number of queues that is a power of 2";
+  }
+  return ErrnoStatus(error_number, worded);
+}
+
 }  // namespace weir::verbs

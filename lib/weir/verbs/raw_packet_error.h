@@ -17,6 +17,9 @@ namespace weir::verbs {
 absl::Status RawPacketError(int error_number, const FailedCall& failed,
                             int max_raw_queue_pairs);
 
+// The same for calls that spread frames over work queues. Any thread.
+absl::Status RssError(int error_number, const FailedCall& failed);
+
 }  // namespace weir::verbs
 
 #endif  // WEIR_VERBS_RAW_PACKET_ERROR_H_
