@@ -22,6 +22,7 @@ std::vector<std::pair<const char*, Extend>> Ways() {
   std::vector<std::pair<const char*, Extend>> ways = {
       {"table", ExtendCrc32cPortably}};
   if (HasSse42()) ways.emplace_back("SSE4.2", ExtendCrc32cBySse42);
+  if (HasPclmul()) ways.emplace_back("PCLMUL", ExtendCrc32cInThreeParts);
   return ways;
 }
 
@@ -77,6 +78,18 @@ TEST(Crc32cTest, IsTheSameInEveryWayAtEveryLengthAndAlignment) {
         ASSERT_EQ(extend(0x12345678, bytes), expected)
             << name << " of " << length << " bytes";
       }
+    }
+  }
+}
+
+TEST(Crc32cTest, IsTheSameInEveryWayOfManyBytes) {
+  const Bytes memory = RandomBytes(10000, 3);
+  for (size_t length = 300; length < memory.size(); length += 37) {
+    const auto bytes = std::span(memory).first(length);
+    const uint32_t expected = ExtendBitByBit(0, bytes);
+    for (const auto& [name, extend] : Ways()) {
+      ASSERT_EQ(extend(0, bytes), expected)
+          << name << " of " << length << " bytes";
     }
   }
 }

@@ -1,5 +1,6 @@
 #include "weir/net/crc32c.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -37,6 +38,24 @@ constexpr Tables MakeTables() {
 }
 constexpr Tables kTables = MakeTables();
 
+// Steps of a part, when three are done at once.
+constexpr size_t kMaxPartWords = 128;
+
+// Element n moves a register over n steps without data: the carry-less product
+// of both, put through the register, is multiplied by x^33 on the way (bit 0
+// stands for the highest power of x), so it is x^(64n - 33).
+constexpr auto kPowers = [] {
+  std::array<uint32_t, 2 * kMaxPartWords + 1> powers = {};
+  uint32_t power = 1;
+  for (size_t n = 1; n < powers.size(); ++n) {
+    powers[n] = power;
+    for (int bit = 0; bit < 64; ++bit) {
+      power = power >> 1 ^ (kPolynomial & (0 - (power & 1)));
+    }
+  }
+  return powers;
+}();
+
 uint32_t ExtendByByte(uint32_t crc, std::byte byte) noexcept {
   return crc >> 8 ^ kTables[0][(crc ^ std::to_integer<uint32_t>(byte)) & 0xff];
 }
@@ -65,8 +84,6 @@ uint32_t ExtendCrc32cPortably(uint32_t crc,
 
 #if defined(__x86_64__)
 
-bool HasSse42() noexcept { return __builtin_cpu_supports("sse4.2") != 0; }
-
 __attribute__((target("sse4.2"))) uint32_t ExtendCrc32cBySse42(
     uint32_t crc, std::span<const std::byte> bytes) noexcept {
   const std::byte* at = bytes.data();
@@ -84,12 +101,51 @@ __attribute__((target("sse4.2"))) uint32_t ExtendCrc32cBySse42(
   return crc;
 }
 
-#else
+// Each step waits for the one before, three cycles, though one could begin with
+// every cycle: so three parts go through registers of their own (Gopal et al.
+// 2011, "Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction").
+__attribute__((target("sse4.2,pclmul"))) uint32_t ExtendCrc32cInThreeParts(
+    uint32_t crc, std::span<const std::byte> bytes) noexcept {
+  const auto load = [](const std::byte* at) {
+    uint64_t word;
+    std::memcpy(&word, at, sizeof word);
+    return word;
+  };
+  while (bytes.size() >= kMinThreePartsBytes) {
+    const size_t words =
+        std::min(bytes.size() / (3 * kStepBytes), kMaxPartWords);
+    const size_t part = words * kStepBytes;
+    uint64_t first = crc;
+    uint64_t second = 0;
+    uint64_t third = 0;
+    const std::byte* const end = bytes.data() + part;
+    for (const std::byte* at = bytes.data(); at != end; at += kStepBytes) {
+      first = _mm_crc32_u64(first, load(at));
+      second = _mm_crc32_u64(second, load(at + part));
+      third = _mm_crc32_u64(third, load(at + 2 * part));
+    }
+    const __m128i powers = _mm_set_epi64x(kPowers[words], kPowers[2 * words]);
+    const __m128i moved = _mm_xor_si128(
+        _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<int64_t>(first)),
+                             powers, 0x00),
+        _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<int64_t>(second)),
+                             powers, 0x10));
+    const auto product = static_cast<uint64_t>(_mm_cvtsi128_si64(moved));
+    crc = static_cast<uint32_t>(_mm_crc32_u64(0, product) ^ third);
+    bytes = bytes.subspan(3 * part);
+  }
+  return ExtendCrc32cBySse42(crc, bytes);
+}
 
-bool HasSse42() noexcept { return false; }
+#else
 
 uint32_t ExtendCrc32cBySse42(uint32_t crc,
                              std::span<const std::byte> bytes) noexcept {
+  return ExtendCrc32cPortably(crc, bytes);
+}
+
+uint32_t ExtendCrc32cInThreeParts(uint32_t crc,
+                                  std::span<const std::byte> bytes) noexcept {
   return ExtendCrc32cPortably(crc, bytes);
 }
 
