@@ -1,16 +1,15 @@
-// Most frames: TCP, UDP, ICMP or SCTP over an IP header without options, behind
-// two tags at most, in one piece, with nothing wrong. Traffic is a mix of
-// these, and each branch on what a frame is goes wrong now and then, which
-// costs more than the arithmetic here: so there is a branch on tags and one on
-// the version of IP, tables say what to read of the rest, and all of it is
-// compared at once. ParseFrame takes any frame, header by header, and is what
-// this is tested against.
+// Most frames: a transport header over IP, behind two tags at most, with
+// nothing wrong. Traffic is a mix of these, and each branch on what a frame is
+// goes wrong now and then, which costs more than the arithmetic here: so there
+// is a branch on tags and one on the version of IP, a table says what to read
+// of the rest, and all of it is compared at once. What a header without options
+// has not (options, fragments, extension headers, tunnels) is seen early and
+// taken by code of its own, out of line. ParseFrame takes any frame, header by
+// header, and is what all of this is tested against.
 
 #ifndef WEIR_NET_PARSE_QUICKLY_H_
 #define WEIR_NET_PARSE_QUICKLY_H_
 
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -20,76 +19,14 @@
 #include "weir/base/big_endian.h"
 #include "weir/net/ethernet.h"
 #include "weir/net/geneve.h"
-#include "weir/net/ip_protocol.h"
+#include "weir/net/ipv4.h"
+#include "weir/net/ipv6.h"
 #include "weir/net/parsed_frame.h"
+#include "weir/net/transport_shape.h"
 #include "weir/net/vxlan.h"
 
 namespace weir::net {
 namespace internal {
-
-// Where an IP header has what, in bytes from its start.
-struct IpShape {
-  NetworkLayer l3;
-  // First byte: these bits have to have this value.
-  uint8_t first_mask;
-  uint8_t first_value;
-  uint8_t header_bytes;
-  uint8_t length_at;
-  // Of the header, as far as the length counts it.
-  uint8_t length_less;
-  uint8_t protocol_at;
-  // Bits of the 16 at 6 that a fragment has.
-  uint16_t fragment_mask;
-};
-
-// IPv4 without options (RFC 791 §3.1), IPv6 (RFC 8200 §3).
-inline constexpr IpShape kIpv4Shape = {.l3 = NetworkLayer::kIpv4,
-                                       .first_mask = 0xff,
-                                       .first_value = 0x45,
-                                       .header_bytes = 20,
-                                       .length_at = 2,
-                                       .length_less = 20,
-                                       .protocol_at = 9,
-                                       .fragment_mask = 0x3fff};
-inline constexpr IpShape kIpv6Shape = {.l3 = NetworkLayer::kIpv6,
-                                       .first_mask = 0xf0,
-                                       .first_value = 0x60,
-                                       .header_bytes = 40,
-                                       .length_at = 4,
-                                       .length_less = 0,
-                                       .protocol_at = 6,
-                                       .fragment_mask = 0};
-
-// How many bytes a transport header says that there are, by protocol: of the
-// 16 bits at `at` those of `mask`, shifted down, and `add`. It has to be
-// `least` at least.
-struct alignas(8) TransportShape {
-  uint8_t at = 0;
-  uint8_t shift = 0;
-  // Without a length field: any byte will do.
-  uint8_t add = 1;
-  uint8_t least = 1;
-  uint16_t mask = 0;
-};
-
-inline constexpr auto kTransportShapes = [] {
-  std::array<TransportShape, 256> shapes{};
-  // There is more to look at: no length is enough.
-  for (const uint8_t protocol :
-       {kProtocolHopByHop, kProtocolIgmp, kProtocolRouting, kProtocolFragment,
-        kProtocolGre, kProtocolAh, kProtocolIcmp6, kProtocolNone,
-        kProtocolDestinationOptions, kProtocolUdpLite}) {
-    shapes[protocol] = {.add = 0, .least = 1};
-  }
-  shapes[kProtocolIcmp] = {.add = 8, .least = 8};
-  shapes[kProtocolSctp] = {.add = 12, .least = 12};
-  // The length of header and data (RFC 768).
-  shapes[kProtocolUdp] = {.at = 4, .add = 0, .least = 8, .mask = 0xffff};
-  // The header's length in words, in the upper four bits (RFC 9293 §3.1).
-  shapes[kProtocolTcp] = {
-      .at = 12, .shift = 10, .add = 0, .least = 20, .mask = 0x3c};
-  return shapes;
-}();
 
 // The 16 bits at `at` as they lie there, for comparisons without a swap, and
 // such a number.
@@ -109,77 +46,202 @@ inline uint32_t LoadHost(const std::byte* at) noexcept {
   return value.host();
 }
 
-// What is read of a transport header.
+// What is read of a transport header of which nothing is known, and the longest
+// of those that are known.
 inline constexpr uint32_t kTransportBytes = 14;
+inline constexpr uint32_t kMaxTransportBytes = 60;
 
-// The packet whose header begins at `l3`, in a frame of `size` bytes that has
-// room for the header of IPv4.
-template <IpShape kIp>
-[[gnu::always_inline]] inline bool ParseIpQuickly(const std::byte* frame,
-                                                  uint32_t size, uint32_t l3,
+// The bytes at hand of a frame that has `frame_bytes`, 65535 at most.
+struct QuickFront {
+  const std::byte* at;
+  uint32_t at_hand;
+  uint32_t frame_bytes;
+};
+// Of those at hand: two tags, a header of IPv4 and what is read behind it.
+inline constexpr uint32_t kLeastBytes = 22 + 20 + kTransportBytes;
+
+// An IP packet, of which `payload` bytes follow the headers of layer 3; not
+// more than 65535, but if it says that it is shorter than those it is beyond.
+struct QuickPacket {
+  NetworkLayer l3;
+  uint8_t protocol;
+  uint32_t l3_offset;
+  uint32_t l4_offset;
+  uint32_t payload;
+};
+
+inline void NoteQuickly(const QuickPacket& packet, uint32_t trailer,
+                        ParsedFrame& found) noexcept {
+  found.l3_offset = static_cast<uint16_t>(packet.l3_offset);
+  found.l4_offset = static_cast<uint16_t>(packet.l4_offset);
+  found.trailer_bytes = static_cast<uint16_t>(trailer);
+  found.protocol = packet.protocol;
+  found.l3 = packet.l3;
+}
+
+// The fields of a ParsedFrame that tell packets with the same header in the
+// same place apart, in one register: through memory, narrow stores and a wide
+// load would wait for each other. All 0 if there is no such packet.
+class QuickFound {
+ public:
+  QuickFound() = default;
+  explicit QuickFound(const ParsedFrame& found) noexcept
+      : bits_(uint64_t{found.l4_offset} | uint64_t{found.trailer_bytes} << 16 |
+              uint64_t{found.protocol} << 32 | uint64_t{found.flags} << 40) {}
+
+  // Whether there is one; adds those fields to `found`.
+  bool Unpack(NetworkLayer l3, uint32_t l3_offset,
+              ParsedFrame& found) const noexcept {
+    found.l3 = l3;
+    found.l3_offset = static_cast<uint16_t>(l3_offset);
+    found.l4_offset = static_cast<uint16_t>(bits_);
+    found.trailer_bytes = static_cast<uint16_t>(bits_ >> 16);
+    found.protocol = static_cast<uint8_t>(bits_ >> 32);
+    found.flags = static_cast<uint8_t>(bits_ >> 40);
+    return bits_ != 0;
+  }
+
+ private:
+  uint64_t bits_ = 0;
+};
+
+// The parts of ParseQuickly for what is less common, in frames of `frame_bytes`
+// bytes of which `first` are at hand. In front of `l3` there is nothing wrong.
+// Everything goes by value, so that the rest keeps all it has in registers.
+QuickFound ParseIpv4Options(std::span<const std::byte> first,
+                            uint32_t frame_bytes, uint32_t l3) noexcept;
+// Without options.
+QuickFound ParseIpv4Fragment(std::span<const std::byte> first,
+                             uint32_t frame_bytes, uint32_t l3) noexcept;
+QuickFound ParseIpv6Chain(std::span<const std::byte> first,
+                          uint32_t frame_bytes, uint32_t l3) noexcept;
+// To the port of a tunnel at `l4`; `payload` as in QuickPacket.
+QuickFound ParseTunnel(std::span<const std::byte> first, uint32_t frame_bytes,
+                       uint32_t l4, uint32_t payload,
+                       uint8_t protocol) noexcept;
+// A frame of which not all bytes are at hand.
+ParsedFrame ParseSplit(std::span<const std::byte> first,
+                       uint32_t frame_bytes) noexcept;
+
+// Whether the transport header, kTransportBytes of which are at hand, is all
+// right, whatever begins behind it.
+[[gnu::always_inline]] inline bool CheckTransport(QuickFront front,
+                                                  const QuickPacket& packet,
                                                   ParsedFrame& found) noexcept {
-  const std::byte* const header = frame + l3;
-  const auto protocol = std::to_integer<uint8_t>(header[kIp.protocol_at]);
-  const TransportShape& shape = kTransportShapes[protocol];
-  const uint32_t l4 = l3 + kIp.header_bytes;
-  // Within the frame, whatever is announced; compared below.
-  const std::byte* const transport =
-      frame + std::min(l4, size - kTransportBytes);
-  const uint32_t wrong =
-      ((std::to_integer<uint32_t>(header[0]) & kIp.first_mask) ^
-       kIp.first_value) |
-      (uint32_t{LoadRaw(header + 6)} & Raw(kIp.fragment_mask)) |
-      static_cast<uint32_t>(LoadRaw(transport + 2) == Raw(kVxlanPort)) |
-      static_cast<uint32_t>(LoadRaw(transport + 2) == Raw(kGenevePort));
+  const TransportShape& shape = kTransportShapes[packet.protocol];
+  const uint32_t l4 = packet.l4_offset;
+  const std::byte* const transport = front.at + l4;
   const uint32_t claimed =
       (LoadHost(transport + shape.at) >> shape.shift & shape.mask) + shape.add;
   // All that is compared is less than 2^17: a difference that should not be
   // negative has the upper bit set if it is.
-  const uint32_t payload = LoadHost(header + kIp.length_at) - kIp.length_less;
-  const uint32_t trailer = size - l4 - payload;
-  const uint32_t left = trailer | (size - kTransportBytes - l4) |
-                        (claimed - shape.least) | (payload - claimed);
-  if ((wrong | left >> 31) != 0) [[unlikely]]
+  const uint32_t trailer = front.frame_bytes - l4 - packet.payload;
+  const uint32_t left =
+      trailer | (claimed - shape.least) | (packet.payload - claimed);
+  if (left >> 31 != 0) [[unlikely]] {
     return false;
-  found.l3_offset = static_cast<uint16_t>(l3);
-  found.l4_offset = static_cast<uint16_t>(l4);
-  found.trailer_bytes = static_cast<uint16_t>(trailer);
-  found.protocol = protocol;
-  found.l3 = kIp.l3;
+  }
+  // Of other segments there is nothing to read.
+  if (front.at_hand != front.frame_bytes &&
+      front.at_hand < l4 + kMaxTransportBytes) [[unlikely]] {
+    return false;
+  }
+  NoteQuickly(packet, trailer, found);
   return true;
+}
+
+[[gnu::always_inline]] inline bool ParseTransportQuickly(
+    QuickFront front, const QuickPacket& packet, ParsedFrame& found) noexcept {
+  const uint16_t port = LoadRaw(front.at + packet.l4_offset + 2);
+  if (port == Raw(kVxlanPort) || port == Raw(kGenevePort)) [[unlikely]] {
+    return ParseTunnel({front.at, front.at_hand}, front.frame_bytes,
+                       packet.l4_offset, packet.payload, packet.protocol)
+        .Unpack(packet.l3, packet.l3_offset, found);
+  }
+  return CheckTransport(front, packet, found);
+}
+
+[[gnu::always_inline]] inline bool ParseIpv4Quickly(
+    QuickFront front, uint32_t l3, ParsedFrame& found) noexcept {
+  constexpr uint32_t kHeaderBytes = sizeof(Ipv4Header);
+  const std::byte* const header = front.at + l3;
+  // Another version, too.
+  if (header[0] != std::byte{0x45}) [[unlikely]] {
+    return ParseIpv4Options({front.at, front.at_hand}, front.frame_bytes, l3)
+        .Unpack(NetworkLayer::kIpv4, l3, found);
+  }
+  if ((LoadRaw(header + 6) & Raw(0x3fff)) != 0) [[unlikely]] {
+    return ParseIpv4Fragment({front.at, front.at_hand}, front.frame_bytes, l3)
+        .Unpack(NetworkLayer::kIpv4, l3, found);
+  }
+  return ParseTransportQuickly(front,
+                               {.l3 = NetworkLayer::kIpv4,
+                                .protocol = std::to_integer<uint8_t>(header[9]),
+                                .l3_offset = l3,
+                                .l4_offset = l3 + kHeaderBytes,
+                                .payload = LoadHost(header + 2) - kHeaderBytes},
+                               found);
+}
+
+[[gnu::always_inline]] inline bool ParseIpv6Quickly(
+    QuickFront front, uint32_t l3, ParsedFrame& found) noexcept {
+  const std::byte* const header = front.at + l3;
+  const auto protocol = std::to_integer<uint8_t>(header[6]);
+  const uint32_t l4 = l3 + static_cast<uint32_t>(sizeof(Ipv6Header));
+  if (std::to_integer<unsigned>(header[0]) >> 4 != 6 ||
+      front.at_hand < l4 + kTransportBytes) [[unlikely]] {
+    return false;
+  }
+  if (kTransportShapes[protocol].is_extension) [[unlikely]] {
+    return ParseIpv6Chain({front.at, front.at_hand}, front.frame_bytes, l3)
+        .Unpack(NetworkLayer::kIpv6, l3, found);
+  }
+  return ParseTransportQuickly(front,
+                               {.l3 = NetworkLayer::kIpv6,
+                                .protocol = protocol,
+                                .l3_offset = l3,
+                                .l4_offset = l4,
+                                .payload = LoadHost(header + 4)},
+                               found);
+}
+
+// Of a frame with kLeastBytes at hand.
+[[gnu::always_inline]] inline bool ParseFrontQuickly(
+    QuickFront front, ParsedFrame& found) noexcept {
+  uint32_t l3 = 14;
+  uint16_t type = LoadRaw(front.at + 12);
+  if (type == Raw(kEtherTypeVlan) || type == Raw(kEtherTypeQinQ)) {
+    const bool is_second = LoadRaw(front.at + 16) == Raw(kEtherTypeVlan);
+    l3 += 4 + 4 * static_cast<uint32_t>(is_second);
+    type = LoadRaw(front.at + l3 - 2);
+  }
+  if (type == Raw(kEtherTypeIpv4)) return ParseIpv4Quickly(front, l3, found);
+  if (type == Raw(kEtherTypeIpv6)) return ParseIpv6Quickly(front, l3, found);
+  return false;
 }
 
 }  // namespace internal
 
-// What ParseFrame finds in such a frame; false if this is another one, or a
-// malformed one. Any thread.
+// What ParseFrame finds in such a frame, of which `first` are the first bytes;
+// false if this is another one, or a malformed one, or one of which more bytes
+// have to be at hand. `found` is a new one. Any thread.
 [[gnu::always_inline]] inline bool ParseQuickly(
     std::span<const std::byte> first, size_t frame_bytes,
     ParsedFrame& found) noexcept {
-  using internal::LoadRaw;
-  using internal::Raw;
-  // An IP header of 20 bytes behind two tags.
-  constexpr uint32_t kLeastBytes = 22 + 20;
-  if (first.size() != frame_bytes || frame_bytes < kLeastBytes ||
-      frame_bytes > UINT16_MAX) {
+  if (first.size() != frame_bytes) [[unlikely]] {
+    if (first.size() < internal::kLeastBytes || frame_bytes > UINT16_MAX) {
+      return false;
+    }
+    found = internal::ParseSplit(first, static_cast<uint32_t>(frame_bytes));
+    return found.l3 != NetworkLayer::kNone;
+  }
+  // One comparison for both ends.
+  if (frame_bytes - internal::kLeastBytes > UINT16_MAX - internal::kLeastBytes)
+      [[unlikely]] {
     return false;
   }
-  const std::byte* const at = first.data();
   const auto size = static_cast<uint32_t>(frame_bytes);
-  uint32_t l3 = 14;
-  uint16_t type = LoadRaw(at + 12);
-  if (type == Raw(kEtherTypeVlan) || type == Raw(kEtherTypeQinQ)) {
-    l3 +=
-        4 + 4 * static_cast<uint32_t>(LoadRaw(at + 16) == Raw(kEtherTypeVlan));
-    type = LoadRaw(at + l3 - 2);
-  }
-  if (type == Raw(kEtherTypeIpv4)) {
-    return internal::ParseIpQuickly<internal::kIpv4Shape>(at, size, l3, found);
-  }
-  if (type == Raw(kEtherTypeIpv6)) {
-    return internal::ParseIpQuickly<internal::kIpv6Shape>(at, size, l3, found);
-  }
-  return false;
+  return internal::ParseFrontQuickly({first.data(), size, size}, found);
 }
 
 }  // namespace weir::net
