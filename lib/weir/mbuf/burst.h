@@ -70,6 +70,12 @@ class Burst {
     size_ -= count;
   }
 
+  // The same for the last `count` packets.
+  void ReleaseBack(uint32_t count) noexcept {
+    assert(count <= size_);
+    size_ -= count;
+  }
+
   // Gives up ownership of all packets; the caller now owns what mbufs() showed.
   void ReleaseAll() noexcept { size_ = 0; }
 

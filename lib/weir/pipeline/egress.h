@@ -55,8 +55,10 @@ class Egress {
   // True when all that was sent has left.
   bool Flush(Lcore& lcore) noexcept { return outlet_.Flush(lcore); }
 
-  // Frees the backlog and counts it as dropped.
-  void Abandon() noexcept {
+  // Frees the backlog and counts it as dropped; the outlet does so with what
+  // it holds itself.
+  void Abandon(Lcore& lcore) noexcept {
+    if constexpr (requires { outlet_.Abandon(lcore); }) outlet_.Abandon(lcore);
     if (!backlog_) return;
     Abandon(*backlog_);
     held_.Set(0);
@@ -85,12 +87,11 @@ class Egress {
     all.sent = sent_.value();
     all.waiting = held_.value();
     if constexpr (requires { outlet_.AddTo(stage); }) {
+      const uint64_t unsent = stage.dropped();
       outlet_.AddTo(stage);
-      // What it took from a burst and did not send on.
+      // Of what it took from bursts and made, what it did not drop or keep.
       all.sent += stage.made;
-      for (const DropSnapshot& drop : stage.drops) {
-        if (drop.name != kDropNames[0]) all.sent -= drop.packets;
-      }
+      all.sent -= stage.held + stage.dropped() - unsent;
     }
     all.stages.push_back(std::move(stage));
   }

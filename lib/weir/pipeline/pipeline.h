@@ -124,7 +124,7 @@ class Pipeline {
       }
     }
     row_.Close(lcore);
-    egress_.Abandon();
+    egress_.Abandon(lcore);
     egress_.Close();
   }
 

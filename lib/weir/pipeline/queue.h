@@ -26,9 +26,10 @@ concept Inlet = std::movable<T> &&
 // true when nothing is left; the worker calls it, with a bound on the time,
 // before it stops. Owner lcore only.
 //
-// An outlet that drops packets, or makes some, by itself has `void
-// AddTo(StageSnapshot&) const` too, for any thread: it adds what it has made,
-// and its reasons to drop with their counts.
+// An outlet that drops, makes or keeps packets by itself has `void
+// AddTo(StageSnapshot&) const` too, for any thread: it adds what it made and
+// holds, and its reasons to drop with their counts. One that keeps packets has
+// `void Abandon(Lcore&) noexcept`: they are dropped, nothing more is sent.
 template <typename T>
 concept Outlet = std::movable<T> &&
     requires(T outlet, Burst& burst, Lcore& lcore) {

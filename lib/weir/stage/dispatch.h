@@ -6,7 +6,6 @@
 #ifndef WEIR_STAGE_DISPATCH_H_
 #define WEIR_STAGE_DISPATCH_H_
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -21,8 +20,8 @@
 #include "weir/mbuf/mbuf.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/queue.h"
-#include "weir/pipeline/stage.h"
 #include "weir/pipeline/stage_stats.h"
+#include "weir/stage/outlets.h"
 
 namespace weir {
 
@@ -96,31 +95,14 @@ class Dispatch {
     for (Out& outlet : outlets_) is_empty = outlet.Flush(lcore) && is_empty;
     return is_empty;
   }
-  void Close() noexcept {
-    for (Out& outlet : outlets_) {
-      if constexpr (requires { outlet.Close(); }) outlet.Close();
-    }
-  }
+  void Abandon(Lcore& lcore) noexcept { internal::AbandonAll(outlets_, lcore); }
+  void Close() noexcept { internal::CloseAll(outlets_); }
 
   // The places of all outlets. Any thread.
-  std::string place() const {
-    std::string all;
-    for (const Out& outlet : outlets_) {
-      if (!all.empty()) all += ", ";
-      all += PlaceOf(outlet);
-    }
-    return all;
-  }
+  std::string place() const { return internal::PlacesOf(outlets_); }
   // The sums over all outlets. Any thread.
   void AddTo(StageSnapshot& stage) const {
-    if constexpr (requires(const Out& outlet) { outlet.AddTo(stage); }) {
-      for (const Out& outlet : outlets_) {
-        StageSnapshot one;
-        outlet.AddTo(one);
-        stage.made += one.made;
-        for (DropSnapshot& drop : one.drops) AddDrop(std::move(drop), stage);
-      }
-    }
+    internal::AddOutlets(outlets_, stage);
   }
 
  private:
@@ -151,16 +133,6 @@ class Dispatch {
     for (uint32_t i = part.size(); i < list.count; ++i) at = behind[at];
     for (uint32_t i = 0; i < part.size(); ++i, at = behind[at]) {
       left[at] = &part[i];
-    }
-  }
-
-  static void AddDrop(DropSnapshot drop, StageSnapshot& stage) {
-    const auto same =
-        std::ranges::find(stage.drops, drop.name, &DropSnapshot::name);
-    if (same != stage.drops.end()) {
-      same->packets += drop.packets;
-    } else {
-      stage.drops.push_back(std::move(drop));
     }
   }
 

@@ -70,6 +70,8 @@ template <typename End>
 class RingOutlet {
  public:
   static constexpr absl::string_view kName = "to-ring";
+  // Packets may not share what stays here.
+  static constexpr bool kToOtherLcore = true;
 
   RingOutlet(End end, std::shared_ptr<internal::RingState> state) noexcept
       : end_(std::move(end)), state_(std::move(state)) {
