@@ -13,6 +13,7 @@
 #include "test/support/frame.h"
 #include "weir/net/parse_frame.h"
 #include "weir/net/parse_quickly.h"
+#include "weir/net/plain_transport.h"
 
 namespace weir::net {
 namespace {
@@ -123,6 +124,25 @@ void ExpectSound(const ParsedFrame& found, size_t at_hand, size_t frame_bytes) {
   EXPECT_LE(found.l4_offset, at_hand);
 }
 
+// Whether nothing more has to be known of the transport header of `frame`, in
+// which `found` was found; if so, a whole walk found nothing more.
+bool CheckTransport(std::span<const std::byte> frame, size_t frame_bytes,
+                    const ParsedFrame& found) {
+  if (found.l4_offset == 0 || found.error == ParseError::kCapturedShort ||
+      (found.flags & ParsedFrame::kFragment) != 0) {
+    return false;
+  }
+  // Without what is behind the packet.
+  const size_t bytes = frame_bytes - found.trailer_bytes;
+  if (!HasPlainTransport(frame.first(std::min(frame.size(), bytes)), bytes,
+                         found.l4_offset, found.protocol)) {
+    return false;
+  }
+  EXPECT_EQ(found.error, ParseError::kNone) << Hex(frame);
+  EXPECT_EQ(found.flags, 0) << Hex(frame);
+  return true;
+}
+
 // In memory of its own, so that a sanitizer sees reads behind its end.
 ParsedFrame ParseCopy(std::span<const std::byte> first, size_t frame_bytes,
                       const ParseOptions& options = {}) {
@@ -133,6 +153,7 @@ ParsedFrame ParseCopy(std::span<const std::byte> first, size_t frame_bytes,
   if (ParseQuickly(copy, frame_bytes, quick)) {
     EXPECT_EQ(quick, found) << Hex(first);
   }
+  CheckTransport(copy, frame_bytes, found);
   return found;
 }
 
@@ -216,11 +237,15 @@ TEST(ParsePropertiesTest, RandomChangesAreJudgedTheSameBothWays) {
 
 TEST(ParsePropertiesTest, CommonFramesNeedNoWalk) {
   size_t quick = 0;
+  size_t transport = 0;
   for (const Bytes& frame : ValidFrames()) {
     ParsedFrame found;
     quick += ParseQuickly(frame, frame.size(), found) ? 1 : 0;
+    const ParsedFrame walked = ParseFrame(frame, frame.size());
+    transport += CheckTransport(frame, frame.size(), walked) ? 1 : 0;
   }
   EXPECT_EQ(quick, 17u);
+  EXPECT_EQ(transport, 8u);
 }
 
 }  // namespace

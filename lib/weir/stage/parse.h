@@ -13,6 +13,7 @@
 #include "weir/mbuf/packet_info.h"
 #include "weir/net/parse_frame.h"
 #include "weir/net/parse_quickly.h"
+#include "weir/net/plain_transport.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/stage.h"
 
@@ -60,6 +61,18 @@ class Parse {
       return WalkPacket(mbuf, lcore);
     }
     Note(found, mbuf.info());
+    return Verdict::Pass();
+  }
+
+  // The same of a packet that was found before, as info() says, since when
+  // only the end of its data has changed and has become the end of the frame:
+  // what is left to look at is what the data begins with.
+  Verdict OnReassembled(Mbuf& mbuf, Lcore& lcore) noexcept {
+    const PacketInfo& info = mbuf.info();
+    if (!net::HasPlainTransport(mbuf.bytes(), mbuf.frame_bytes(),
+                                info.l4_offset, info.protocol)) [[unlikely]] {
+      return WalkPacket(mbuf, lcore);
+    }
     return Verdict::Pass();
   }
 

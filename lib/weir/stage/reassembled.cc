@@ -30,8 +30,13 @@ Fault FinishIpv4(Mbuf& frame, const Reassembled& whole) noexcept {
   const auto length = static_cast<uint16_t>(total);
   const auto fragment =
       static_cast<uint16_t>(ip.fragment.host() & kDontFragment);
-  ip.checksum = net::UpdateChecksum(ip.checksum, ip.total_length, Be16(length));
-  ip.checksum = net::UpdateChecksum(ip.checksum, ip.fragment, Be16(fragment));
+  // Both fields at once, for the sum does not mind where they stand.
+  const auto both = [](uint16_t one, uint16_t other) {
+    return Be32(uint32_t{one} << 16 | other);
+  };
+  ip.checksum = net::UpdateChecksum(
+      ip.checksum, both(ip.total_length.host(), ip.fragment.host()),
+      both(length, fragment));
   ip.total_length = Be16(length);
   ip.fragment = Be16(fragment);
   if ((whole.ecn_seen & kCongestion) != 0) {
@@ -119,11 +124,8 @@ std::optional<ReassemblyDrop> Finish(Mbuf& frame,
     MakeEthernet(frame, whole.is_ipv6);
   }
   PacketInfo& info = frame.info();
-  // The device saw a fragment.
-  constexpr uint8_t kGone = PacketInfo::kFragment | PacketInfo::kFirstFragment |
-                            PacketInfo::kLastFragment |
-                            PacketInfo::kDeviceChecked;
-  info.flags = static_cast<uint8_t>(info.flags & ~kGone);
+  // No fragment; what the device said, it said of one.
+  info.flags = 0;
   info.trailer_bytes = 0;
   info.set_l4_checksum(ChecksumState::kUnknown);
   return std::nullopt;
