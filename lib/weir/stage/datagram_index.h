@@ -12,7 +12,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include "weir/base/cache_line.h"
@@ -25,8 +24,8 @@ class DatagramIndex {
   static constexpr uint32_t kNone = ~uint32_t{0};
 
   struct alignas(kCacheLine) Bucket {
-    // 0 where the place is free.
-    std::array<uint16_t, 8> tags;
+    // Eight of a byte each, 0 where the place is free.
+    uint64_t tags;
     std::array<uint32_t, 8> datagrams;
     // Datagrams that found this bucket full and went on.
     uint32_t went_on;
@@ -48,11 +47,12 @@ class DatagramIndex {
     __builtin_prefetch(&buckets_[hash & mask_], 1);
   }
 
-  // A datagram that may be the one, kNone if there is none: for prefetching.
+  // The datagram to try first, which need not be the one: for prefetching.
   uint32_t Guess(uint32_t hash) const noexcept {
     const Bucket& bucket = buckets_[hash & mask_];
-    const uint32_t place = FirstOf(Matches(bucket, TagOf(hash)));
-    return place == kPlaces ? kNone : bucket.datagrams[place];
+    // Any place where there is none: that is no branch.
+    constexpr uint64_t kAny = uint64_t{1} << 63;
+    return bucket.datagrams[PlaceOf(Matches(bucket, TagOf(hash)) | kAny)];
   }
 
   // The datagram with this hash for which `is_it` returns true, kNone if there
@@ -61,12 +61,11 @@ class DatagramIndex {
   uint32_t Find(uint32_t hash, IsIt is_it) const noexcept {
     for (uint32_t probe = 0; probe < kProbes; ++probe) {
       const Bucket& bucket = buckets_[(hash + probe) & mask_];
-      Mask matches = Matches(bucket, TagOf(hash));
-      for (uint32_t place = FirstOf(matches); place != kPlaces;
-           place = FirstOf(matches)) {
-        if (is_it(bucket.datagrams[place])) [[likely]]
-          return bucket.datagrams[place];
-        Remove(matches, place);
+      uint64_t matches = Matches(bucket, TagOf(hash));
+      for (; matches != 0; matches &= matches - 1) {
+        const uint32_t datagram = bucket.datagrams[PlaceOf(matches)];
+        if (is_it(datagram)) [[likely]]
+          return datagram;
       }
       if (bucket.went_on == 0) [[likely]]
         return kNone;
@@ -78,9 +77,11 @@ class DatagramIndex {
   bool Insert(uint32_t hash, uint32_t datagram) noexcept {
     for (uint32_t probe = 0; probe < kProbes; ++probe) {
       Bucket& bucket = buckets_[(hash + probe) & mask_];
-      const uint32_t place = FirstOf(Matches(bucket, 0));
-      if (place == kPlaces) continue;
-      bucket.tags[place] = TagOf(hash);
+      const uint64_t free = Matches(bucket, 0);
+      if (free == 0) [[unlikely]]
+        continue;
+      const uint32_t place = PlaceOf(free);
+      bucket.tags |= uint64_t{TagOf(hash)} << 8 * place;
       bucket.datagrams[place] = datagram;
       for (uint32_t i = 0; i < probe; ++i) {
         ++buckets_[(hash + i) & mask_].went_on;
@@ -94,9 +95,11 @@ class DatagramIndex {
   void Erase(uint32_t hash, uint32_t datagram) noexcept {
     for (uint32_t probe = 0; probe < kProbes; ++probe) {
       Bucket& bucket = buckets_[(hash + probe) & mask_];
-      for (uint32_t place = 0; place < kPlaces; ++place) {
-        if (bucket.tags[place] != 0 && bucket.datagrams[place] == datagram) {
-          bucket.tags[place] = 0;
+      uint64_t matches = Matches(bucket, TagOf(hash));
+      for (; matches != 0; matches &= matches - 1) {
+        const uint32_t place = PlaceOf(matches);
+        if (bucket.datagrams[place] == datagram) [[likely]] {
+          bucket.tags &= ~(uint64_t{0xff} << 8 * place);
           return;
         }
       }
@@ -105,39 +108,26 @@ class DatagramIndex {
   }
 
  private:
-  static constexpr uint32_t kPlaces = 8;
   static constexpr uint32_t kProbes = 8;
+  // A one in each byte.
+  static constexpr uint64_t kOnes = 0x0101010101010101;
 
-  // Eight tags at once, in a register of 128 bits.
-  using Tags [[gnu::vector_size(16)]] = uint16_t;
-  // 16 bits for each place, all or none of them set.
-  using Mask = std::array<uint64_t, 2>;
-
-  // From the bits that do not choose the bucket, unless there are more than
-  // 2^16 of those. Never 0.
-  static uint16_t TagOf(uint32_t hash) noexcept {
-    return static_cast<uint16_t>(hash >> 16 | 1);
+  // From the bits that do not choose the bucket: there are 2^18 at most. Never
+  // 0.
+  static uint8_t TagOf(uint32_t hash) noexcept {
+    const uint32_t tag = hash >> 24;
+    return static_cast<uint8_t>(tag + (tag == 0 ? 1 : 0));
   }
 
-  static Mask Matches(const Bucket& bucket, uint16_t tag) noexcept {
-    Tags tags;
-    std::memcpy(&tags, bucket.tags.data(), sizeof tags);
-    const auto equal = tags == tag;
-    Mask mask;
-    std::memcpy(&mask, &equal, sizeof mask);
-    return mask;
+  // The highest bit of each byte that is `tag`, exactly.
+  static uint64_t Matches(const Bucket& bucket, uint8_t tag) noexcept {
+    constexpr uint64_t kLow = kOnes * 0x7f;
+    const uint64_t differ = bucket.tags ^ kOnes * tag;
+    return ~(((differ & kLow) + kLow) | differ | kLow);
   }
-  static uint32_t FirstOf(const Mask& mask) noexcept {
-    if (mask[0] != 0) {
-      return static_cast<uint32_t>(std::countr_zero(mask[0])) / 16;
-    }
-    if (mask[1] != 0) {
-      return 4 + static_cast<uint32_t>(std::countr_zero(mask[1])) / 16;
-    }
-    return kPlaces;
-  }
-  static void Remove(Mask& mask, uint32_t place) noexcept {
-    mask[place / 4] &= ~(uint64_t{0xffff} << place % 4 * 16);
+  // Of the first match.
+  static uint32_t PlaceOf(uint64_t matches) noexcept {
+    return static_cast<uint32_t>(std::countr_zero(matches)) / 8;
   }
 
   Bucket* buckets_ = nullptr;
