@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <tuple>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -35,13 +36,17 @@ std::vector<FragmentRecord> Contents(const FragmentSet& set,
   return all;
 }
 
-class FragmentSetTest : public ::testing::TestWithParam<uint32_t> {
+// A number of fragments, and where the first to come is said to begin.
+class FragmentSetTest
+    : public ::testing::TestWithParam<std::tuple<uint32_t, uint32_t>> {
  protected:
-  FragmentSetTest() { set_.Reset(); }
+  FragmentSetTest() { set_.Reset(std::get<1>(GetParam())); }
   ~FragmentSetTest() override {
     set_.Clear(blocks_.pool);
     EXPECT_EQ(blocks_.pool.taken(), 0);
   }
+
+  static uint32_t count() { return std::get<0>(GetParam()); }
 
   void ExpectUnits(uint32_t count) {
     const auto all = Contents(set_, blocks_.pool);
@@ -59,46 +64,76 @@ class FragmentSetTest : public ::testing::TestWithParam<uint32_t> {
 };
 
 TEST_P(FragmentSetTest, KeepsTheOrderOfWhatComesInOrder) {
-  for (uint32_t i = 0; i < GetParam(); ++i) {
+  for (uint32_t i = 0; i < count(); ++i) {
     EXPECT_EQ(set_.Insert(Record(i, 8, i + 7), blocks_.pool).place,
               Place::kNew);
   }
-  ExpectUnits(GetParam());
+  ExpectUnits(count());
 }
 
 TEST_P(FragmentSetTest, SortsWhatComesBackwards) {
-  for (uint32_t i = GetParam(); i-- > 0;) {
+  for (uint32_t i = count(); i-- > 0;) {
     set_.Insert(Record(i, 8, i + 7), blocks_.pool);
   }
-  ExpectUnits(GetParam());
+  ExpectUnits(count());
 }
 
 TEST_P(FragmentSetTest, SortsWhatComesInAnyOrder) {
-  std::vector<uint32_t> order(GetParam());
+  std::vector<uint32_t> order(count());
   std::iota(order.begin(), order.end(), 0);
-  std::shuffle(order.begin(), order.end(), std::mt19937(GetParam()));
+  std::shuffle(order.begin(), order.end(), std::mt19937(count()));
   for (const uint32_t i : order) {
     set_.Insert(Record(i, 8, i + 7), blocks_.pool);
   }
-  ExpectUnits(GetParam());
+  ExpectUnits(count());
 }
 
 TEST_P(FragmentSetTest, FindsWhatIsThere) {
-  for (uint32_t i = 0; i < GetParam(); ++i) {
+  for (uint32_t i = 0; i < count(); ++i) {
     set_.Insert(Record(i, 8, i + 7), blocks_.pool);
   }
-  for (uint32_t i = 0; i < GetParam(); ++i) {
+  for (uint32_t i = 0; i < count(); ++i) {
     const auto met = set_.Insert(Record(i, 8), blocks_.pool);
     EXPECT_EQ(met.place, Place::kSame);
     EXPECT_EQ(met.mbuf, i + 7);
   }
-  ExpectUnits(GetParam());
+  ExpectUnits(count());
 }
 
 // Around the places where a set changes its form, and the most there can be.
 INSTANTIATE_TEST_SUITE_P(Sizes, FragmentSetTest,
-                         ::testing::Values(1, 6, 7, 8, 9, 63, 64, 65, 66, 129,
-                                           1000, 8191));
+                         ::testing::Combine(::testing::Values(1, 2, 6, 7, 8, 9,
+                                                              63, 64, 65, 66,
+                                                              129, 1000, 8191),
+                                            ::testing::Values(0, 5)));
+
+// As a host sends that begins at the end: the rest between the two.
+TEST_P(FragmentSetTest, SortsWhatComesBehindTheFirstAndInFrontOfTheLast) {
+  const uint32_t last = count() - 1;
+  set_.Insert(Record(last, 8, last + 7), blocks_.pool);
+  for (uint32_t i = 0; i < last; ++i) {
+    EXPECT_EQ(set_.Insert(Record(i, 8, i + 7), blocks_.pool).place,
+              Place::kNew);
+  }
+  ExpectUnits(count());
+}
+
+// From the middle to both ends in turn.
+TEST_P(FragmentSetTest, SortsWhatComesFromTheMiddleOn) {
+  uint32_t low = count() / 2;
+  uint32_t high = low;
+  while (low > 0 || high < count()) {
+    if (high < count()) {
+      set_.Insert(Record(high, 8, high + 7), blocks_.pool);
+      ++high;
+    }
+    if (low > 0) {
+      --low;
+      set_.Insert(Record(low, 8, low + 7), blocks_.pool);
+    }
+  }
+  ExpectUnits(count());
+}
 
 // A map from beginning to record says what should happen.
 class NaiveSet {
@@ -129,6 +164,7 @@ TEST_P(FragmentSetModelTest, AgreesWithASlowSetAboutEveryInsertion) {
   for (uint32_t seed = 0; seed < 20; ++seed) {
     std::mt19937 random(seed);
     NaiveSet naive;
+    set.Reset(seed % 2);
     for (uint32_t i = 0; i < 600; ++i) {
       const uint32_t unit = random() % 8000;
       const FragmentRecord record =

@@ -20,6 +20,20 @@ uint32_t Lowest(uint64_t bits) noexcept {
 uint64_t Below(uint32_t bit) noexcept { return (uint64_t{1} << bit) - 1; }
 uint64_t Above(uint32_t bit) noexcept { return ~uint64_t{1} << bit; }
 
+// How many of the `count` records from `sorted` on begin before `unit`. Without
+// a branch on any of them: where a fragment goes is not predictable.
+uint32_t CountBefore(const FragmentRecord* sorted, uint32_t count,
+                     uint32_t unit) noexcept {
+  // Those before `low` do.
+  uint32_t low = 0;
+  for (uint32_t left = count; left > 0;) {
+    const uint32_t half = (left + 1) / 2;
+    low += sorted[low + half - 1].unit() < unit ? half : 0;
+    left -= half;
+  }
+  return low;
+}
+
 // The leaf of `root` nearest to number `leaf` in front of it, null if there is
 // none.
 const FragmentBlock* LeafBefore(const FragmentBlock& root, uint32_t leaf,
@@ -61,14 +75,14 @@ uint64_t FragmentBlocks::Needed(uint64_t fragments,
   return fragments + fragments / FragmentBlock::kRecords + 3;
 }
 
-FragmentSet::Insertion FragmentSet::InsertSlow(
-    const FragmentRecord& record, FragmentBlocks& blocks) noexcept {
+FragmentSet::Insertion FragmentSet::Insert(const FragmentRecord& record,
+                                           FragmentBlocks& blocks) noexcept {
+  if (Append(record, blocks) || Prepend(record, blocks)) {
+    return {Place::kNew, 0};
+  }
   if (blocked_ == Blocked::kNone) {
     if (count_ < kInside) return InsertSorted(few_, record);
-    const std::array<FragmentRecord, kInside> moved = few_;
-    block_ = blocks.Take();
-    blocked_ = Blocked::kOne;
-    std::copy(moved.begin(), moved.end(), blocks[block_].records.begin());
+    MoveToBlock(record, blocks);
   }
   if (blocked_ == Blocked::kOne) {
     if (count_ < FragmentBlock::kRecords) {
@@ -79,29 +93,58 @@ FragmentSet::Insertion FragmentSet::InsertSlow(
   return InsertInTree(record, blocks);
 }
 
+// Leaves room at the end where `next` goes: whoever sends forwards or backwards
+// goes on so.
+void FragmentSet::MoveToBlock(const FragmentRecord& next,
+                              FragmentBlocks& blocks) noexcept {
+  constexpr uint32_t kRoom = FragmentBlock::kRecords - kInside;
+  const std::array<FragmentRecord, kInside> moved = few_;
+  if (next.begin() >= end_) {
+    first_ = 0;
+  } else {
+    first_ = next.unit() < moved[0].unit() ? kRoom : kRoom / 2;
+  }
+  block_ = blocks.Take();
+  blocked_ = Blocked::kOne;
+  std::copy(moved.begin(), moved.end(), blocks[block_].records.data() + first_);
+}
+
 FragmentSet::Insertion FragmentSet::InsertSorted(
     std::span<FragmentRecord> room, const FragmentRecord& record) noexcept {
-  FragmentRecord* const begin = room.data();
-  FragmentRecord* const end = begin + count_;
-  // Counted without a branch: where a fragment goes is not predictable.
-  uint32_t before = 0;
-  for (const FragmentRecord* at = begin; at != end; ++at) {
-    before += at->unit() < record.unit() ? 1 : 0;
+  const FragmentRecord* const begin = room.data() + first_;
+  const uint32_t before = CountBefore(begin, count_, record.unit());
+  if (before < count_) {
+    const FragmentRecord& behind = begin[before];
+    if (behind.unit() == record.unit() && behind.bytes() == record.bytes()) {
+      return {Place::kSame, behind.mbuf()};
+    }
+    if (behind.begin() < record.end()) return {Place::kOverlap, 0};
   }
-  FragmentRecord* const place = begin + before;
-  if (place != end && place->unit() == record.unit() &&
-      place->bytes() == record.bytes()) {
-    return {Place::kSame, place->mbuf()};
-  }
-  if ((place != end && place->begin() < record.end()) ||
-      (place != begin && place[-1].end() > record.begin())) {
+  if (before > 0 && begin[before - 1].end() > record.begin()) {
     return {Place::kOverlap, 0};
   }
-  std::copy_backward(place, end, end + 1);
-  *place = record;
-  ++count_;
+  Put(room, before, record);
   end_ = std::max(end_, record.end());
   return {Place::kNew, 0};
+}
+
+// Puts `record` in front of number `place` of `room`, which is not full; the
+// fewer move.
+void FragmentSet::Put(std::span<FragmentRecord> room, uint32_t place,
+                      const FragmentRecord& record) noexcept {
+  FragmentRecord* const begin = room.data() + first_;
+  FragmentRecord* const end = begin + count_;
+  FragmentRecord* const at = begin + place;
+  const bool has_behind = first_ + uint32_t{count_} < room.size();
+  if (first_ > 0 && (place < count_ / 2U || !has_behind)) {
+    std::copy(begin, at, begin - 1);
+    at[-1] = record;
+    --first_;
+  } else {
+    std::copy_backward(at, end, end + 1);
+    *at = record;
+  }
+  ++count_;
 }
 
 FragmentSet::Insertion FragmentSet::InsertInTree(

@@ -1,9 +1,9 @@
 // The fragments of one datagram that have come so far, in order of their
 // offsets, whatever order they came in. No order of arrival makes an insertion
-// cost more than a constant: a fragment behind all others is appended, up to
-// seven stand in the set itself, up to 64 in one sorted block, and more in
-// blocks that are found by the offset, where every unit of eight bytes has its
-// place. That takes no more than a block (576 bytes) a fragment.
+// cost more than a constant: up to seven stand in the set itself, up to 64 in
+// one sorted block, with room in front and behind, and more in blocks that are
+// found by the offset, where every unit of eight bytes has its place. That
+// takes no more than a block (576 bytes) a fragment.
 
 #ifndef WEIR_STAGE_FRAGMENT_SET_H_
 #define WEIR_STAGE_FRAGMENT_SET_H_
@@ -25,8 +25,9 @@ namespace weir {
 class FragmentRecord {
  public:
   FragmentRecord() = default;
-  constexpr FragmentRecord(uint32_t mbuf, uint16_t unit,
-                           uint16_t bytes) noexcept
+  // `unit` and `bytes` have 16 bits.
+  constexpr FragmentRecord(uint32_t mbuf, uint32_t unit,
+                           uint32_t bytes) noexcept
       : word_(uint64_t{bytes} << 48 | uint64_t{unit} << 32 | mbuf) {}
 
   constexpr uint32_t mbuf() const noexcept {
@@ -118,10 +119,12 @@ class alignas(kCacheLine) FragmentSet {
     uint32_t mbuf;
   };
 
-  // Empties a set that holds no block; for memory that was never one.
-  void Reset() noexcept {
+  // Empties a set that holds no block; for memory that was never one. Room is
+  // kept behind a first fragment that begins at `unit` 0, in front of another.
+  void Reset(uint32_t unit = 0) noexcept {
     end_ = 0;
     count_ = 0;
+    first_ = unit == 0 ? 0 : kInside - 1;
     blocked_ = Blocked::kNone;
   }
 
@@ -129,16 +132,39 @@ class alignas(kCacheLine) FragmentSet {
   // Where the last fragment ends, 0 if there is none.
   uint32_t end() const noexcept { return end_; }
 
+  // Appends `record` if it lies behind all that is there and there is room in
+  // the set or its sorted block; false if Insert has to find a place.
+  bool Append(const FragmentRecord& record, FragmentBlocks& blocks) noexcept {
+    if (record.begin() < end_) return false;
+    const uint32_t place = first_ + uint32_t{count_};
+    if (blocked_ == Blocked::kNone && place < kInside) [[likely]] {
+      few_[place] = record;
+    } else if (blocked_ == Blocked::kOne && place < FragmentBlock::kRecords) {
+      blocks[block_].records[place] = record;
+    } else {
+      return false;
+    }
+    ++count_;
+    end_ = record.end();
+    return true;
+  }
+
+  // The same for what lies in front of all that is there.
+  bool Prepend(const FragmentRecord& record, FragmentBlocks& blocks) noexcept {
+    if (first_ == 0 || count_ == 0 || blocked_ == Blocked::kTree) return false;
+    FragmentRecord* const room = blocked_ == Blocked::kNone
+                                     ? few_.data()
+                                     : blocks[block_].records.data();
+    if (room[first_].begin() < record.end()) return false;
+    --first_;
+    room[first_] = record;
+    ++count_;
+    return true;
+  }
+
   // Inserts `record`, of one byte at least, unless it touches what is there.
   Insertion Insert(const FragmentRecord& record,
-                   FragmentBlocks& blocks) noexcept {
-    if (record.begin() >= end_ && count_ < kInside) [[likely]] {
-      few_[count_++] = record;
-      end_ = record.end();
-      return {Place::kNew, 0};
-    }
-    return InsertSlow(record, blocks);
-  }
+                   FragmentBlocks& blocks) noexcept;
 
   // Gives back the blocks and is empty.
   void Clear(FragmentBlocks& blocks) noexcept {
@@ -160,14 +186,14 @@ class alignas(kCacheLine) FragmentSet {
  private:
   static constexpr uint32_t kInside = 7;
   // Of these, one sorted block; a tree has a root and leaves.
-  enum class Blocked : uint16_t { kNone, kOne, kTree };
+  enum class Blocked : uint8_t { kNone, kOne, kTree };
 
   std::span<const FragmentRecord> Sorted(
       const FragmentBlocks& blocks) const noexcept {
     return blocked_ == Blocked::kNone
-               ? std::span<const FragmentRecord>(few_.data(), count_)
-               : std::span<const FragmentRecord>(blocks[block_].records.data(),
-                                                 count_);
+               ? std::span<const FragmentRecord>(few_.data() + first_, count_)
+               : std::span<const FragmentRecord>(
+                     blocks[block_].records.data() + first_, count_);
   }
 
   template <typename Visit>
@@ -184,10 +210,11 @@ class alignas(kCacheLine) FragmentSet {
     }
   }
 
-  Insertion InsertSlow(const FragmentRecord& record,
-                       FragmentBlocks& blocks) noexcept;
   Insertion InsertSorted(std::span<FragmentRecord> room,
                          const FragmentRecord& record) noexcept;
+  void Put(std::span<FragmentRecord> room, uint32_t place,
+           const FragmentRecord& record) noexcept;
+  void MoveToBlock(const FragmentRecord& next, FragmentBlocks& blocks) noexcept;
   Insertion InsertInTree(const FragmentRecord& record,
                          FragmentBlocks& blocks) noexcept;
   void PlantTree(FragmentBlocks& blocks) noexcept;
@@ -195,6 +222,8 @@ class alignas(kCacheLine) FragmentSet {
 
   uint32_t end_;
   uint16_t count_;
+  // Where the first record stands among the few or in the sorted block.
+  uint8_t first_;
   Blocked blocked_;
   union {
     std::array<FragmentRecord, kInside> few_;
