@@ -219,6 +219,7 @@ void Run(Lab& lab, Input input) {
     table.Read(*one[0], read);
     table.Approach(read);
     const ReassemblyTable::Result got = table.Add(*one[0], read, now, cache);
+    table.Publish();
     Require(Agree(got, naive.Add(piece, now)), "both say the same");
     if (got.outcome == Outcome::kComplete) {
       CheckDatagram(*got.datagram, naive.data());

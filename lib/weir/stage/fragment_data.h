@@ -10,6 +10,15 @@
 
 namespace weir {
 
+// Leaves of a fragment that is a plain mbuf and has `bytes` bytes of data, of
+// which the first stands at `unit` of its datagram, those alone, but at unit 0
+// the headers in front, too. Owner lcore only.
+inline void TrimPlain(Mbuf& fragment, uint32_t unit, uint32_t bytes) noexcept {
+  const uint32_t headers = fragment.info().l4_offset;
+  const uint32_t skipped = unit == 0 ? 0 : headers;
+  fragment.Detach(skipped, headers - skipped + bytes);
+}
+
 // Cuts `bytes`, fewer than it has, off the end of `frame`; segments that have
 // nothing left are freed. Owner lcore only.
 void TrimTrailer(Mbuf& frame, uint32_t bytes, MbufCache& cache) noexcept;

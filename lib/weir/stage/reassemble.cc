@@ -13,31 +13,37 @@ void Reassemble::OnBurst(Burst& burst, Lcore& lcore) noexcept {
   bool any = false;
   for (size_t i = 0; i < count; ++i) {
     frames[i] = came[i];
-    if (!came[i]->info().is_fragment()) continue;
-    table_.Read(*came[i], fragments[i]);
-    any = true;
+    if (came[i]->info().is_fragment()) {
+      table_.Read(*came[i], fragments[i]);
+      any = true;
+    } else {
+      fragments[i].fault = ReassemblyFragment::Fault::kWhole;
+    }
   }
   if (!any && clock_ == ReassemblyClock::kTsc) return;
   for (size_t i = 0; i < count; ++i) {
-    if (frames[i]->info().is_fragment()) table_.Approach(fragments[i]);
+    if (fragments[i].fault != ReassemblyFragment::Fault::kWhole)
+      table_.Approach(fragments[i]);
   }
   burst.ReleaseAll();
+  MbufCache& cache = lcore.cache();
   for (size_t i = 0; i < count; ++i) {
     if (clock_ == ReassemblyClock::kFrames) AdvanceTo(*frames[i], lcore);
-    if (!frames[i]->info().is_fragment()) {
+    if (fragments[i].fault == ReassemblyFragment::Fault::kWhole) {
       burst.Adopt(*frames[i]);
       continue;
     }
     const ReassemblyTable::Result result =
-        table_.Add(*frames[i], fragments[i], now_, lcore.cache());
+        table_.Add(*frames[i], fragments[i], now_, cache);
     if (result.outcome != ReassemblyTable::Outcome::kComplete) continue;
-    const Verdict verdict = parse_.OnPacket(*result.datagram, lcore);
+    const Verdict verdict = parse_.OnReassembled(*result.datagram, lcore);
     if (verdict.is_pass()) [[likely]] {
       burst.Adopt(*result.datagram);
     } else {
-      table_.Reject(*result.datagram, verdict.reason(), lcore.cache());
+      table_.Reject(*result.datagram, verdict.reason(), cache);
     }
   }
+  table_.Publish();
 }
 
 }  // namespace weir

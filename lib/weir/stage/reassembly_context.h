@@ -49,9 +49,16 @@ struct alignas(kCacheLine) ReassemblyContext {
   // A line of its own.
   FragmentSet fragments;
 
-  bool is_ipv6() const noexcept {
-    return (key.scope & DatagramKey::kIpv6) != 0;
+  bool is_ipv6() const noexcept { return key.is_ipv6(); }
+
+  // Makes the key one that no fragment has: none finds its way here at once.
+  void CloseKey() noexcept { key.rest |= kClosedKey; }
+  bool HasKey(const DatagramKey& of) const noexcept {
+    return key.addresses == of.addresses && (key.rest & ~kClosedKey) == of.rest;
   }
+
+  static constexpr uint64_t kClosedKey =
+      DatagramKey::Rest(0, DatagramKey::kClosed);
 };
 static_assert(sizeof(ReassemblyContext) == 2 * kCacheLine);
 static_assert(offsetof(ReassemblyContext, fragments) == kCacheLine);
@@ -84,8 +91,8 @@ struct ContextList {
   }
 };
 
-// What one source holds, or several that hash alike.
-struct ReassemblySource {
+// What one source holds, or several that hash alike. Never in two cache lines.
+struct alignas(16) ReassemblySource {
   ContextList datagrams;
   uint32_t fragments = 0;
 };

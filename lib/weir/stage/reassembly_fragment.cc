@@ -18,27 +18,12 @@
 namespace weir {
 namespace {
 
+using internal::Load;
 using Fault = ReassemblyFragment::Fault;
-
-constexpr uint32_t kScopeBits = DatagramKey::kIpv6 - 1;
-
-template <typename Word>
-Word Load(const std::byte* at) noexcept {
-  Word word;
-  std::memcpy(&word, at, sizeof word);
-  return word;
-}
 
 // Upper half of the products' sum.
 uint32_t Upper(uint64_t sum) noexcept {
   return static_cast<uint32_t>(sum >> 32);
-}
-
-// Of a sum of products modulo 2^64. Its upper half alone would keep sequences:
-// with one seed in 200 the ids that a host counts up shared a few buckets.
-uint32_t Spread(uint64_t sum) noexcept {
-  // The golden ratio (Knuth, TAOCP 3, §6.4).
-  return Upper((sum ^ sum >> 32) * 0x9e3779b97f4a7c15);
 }
 
 // Tags and labels between the addresses of layer 2 and the IP header at
@@ -74,7 +59,7 @@ uint32_t ScopeOf(std::span<const std::byte> frame, uint32_t l3_offset,
     }
   }
   if (more == 0) return static_cast<uint32_t>(tags << 24 | scope);
-  return (3U << 24 | Upper(scope * (seed[15] | 1))) & kScopeBits;
+  return (3U << 24 | Upper(scope * (seed[15] | 1))) & DatagramKey::kScopeBits;
 }
 
 bool HasGoodSum(const Mbuf& mbuf, const net::Ipv4Header& ip,
@@ -93,7 +78,7 @@ bool HasGoodSum(const Mbuf& mbuf, const net::Ipv4Header& ip,
   return sum.Checksum() == Be16(0);
 }
 
-Fault ReadIpv4(Mbuf& mbuf, const ReassemblySeed& seed,
+Fault ReadIpv4(Mbuf& mbuf, const ReassemblySeed& seed, uint32_t scope,
                ReassemblyFragment& fragment) noexcept {
   const PacketInfo& info = mbuf.info();
   const auto* ip = mbuf.Header<net::Ipv4Header>(info.l3_offset);
@@ -101,24 +86,21 @@ Fault ReadIpv4(Mbuf& mbuf, const ReassemblySeed& seed,
       info.l3_offset + ip->header_bytes() != info.l4_offset) {
     return Fault::kNotParsed;
   }
-  fragment.addresses = nullptr;
-  fragment.key.addresses =
-      Load<uint64_t>(reinterpret_cast<const std::byte*>(&ip->source));
-  fragment.key.id = uint32_t{ip->protocol} << 16 | ip->id.host();
+  const auto* addresses = reinterpret_cast<const std::byte*>(&ip->source);
+  const auto* id = reinterpret_cast<const std::byte*>(&ip->id);
+  fragment.key.addresses = Load<uint64_t>(addresses);
+  fragment.key.rest = DatagramKey::Rest(
+      uint32_t{ip->protocol} << 16 | Load<uint16_t>(id), scope);
   fragment.unit = ip->fragment.host() & 0x1fff;
   fragment.is_last = !ip->more_fragments();
-  fragment.ecn = ip->type_of_service & 3;
-  const auto source = static_cast<uint32_t>(fragment.key.addresses);
-  const auto destination = static_cast<uint32_t>(fragment.key.addresses >> 32);
-  const uint64_t scoped = seed[0] + seed[1] * fragment.key.scope;
-  fragment.hash = Spread(scoped + seed[2] * source + seed[3] * destination +
-                         seed[4] * fragment.key.id);
-  fragment.source_hash = Spread(scoped + seed[5] * source);
+  fragment.ecn_seen = static_cast<uint8_t>(1 << (ip->type_of_service & 3));
+  fragment.hash = internal::DatagramHash(
+      internal::Ipv4AddressSum(addresses, seed), fragment.key, seed);
   if (!HasGoodSum(mbuf, *ip, info.l3_offset)) return Fault::kHeaderChecksum;
   return Fault::kNone;
 }
 
-Fault ReadIpv6(Mbuf& mbuf, const ReassemblySeed& seed,
+Fault ReadIpv6(Mbuf& mbuf, const ReassemblySeed& seed, uint32_t scope,
                ReassemblyFragment& fragment) noexcept {
   const PacketInfo& info = mbuf.info();
   auto* ip = mbuf.Header<net::Ipv6Header>(info.l3_offset);
@@ -130,23 +112,17 @@ Fault ReadIpv6(Mbuf& mbuf, const ReassemblySeed& seed,
   const auto* header = mbuf.Header<net::Ipv6FragmentHeader>(
       info.l4_offset - static_cast<uint32_t>(sizeof(net::Ipv6FragmentHeader)));
   if (header == nullptr) return Fault::kNotParsed;
+  const auto* id = reinterpret_cast<const std::byte*>(&header->id);
   fragment.addresses = reinterpret_cast<const std::byte*>(&ip->source);
-  fragment.key.id = header->id.host();
-  fragment.key.scope |= DatagramKey::kIpv6;
-  fragment.unit = static_cast<uint16_t>(header->offset_bytes() / 8);
+  fragment.key.addresses = internal::Ipv6AddressSum(fragment.addresses, seed);
+  fragment.key.rest =
+      DatagramKey::Rest(Load<uint32_t>(id), scope | DatagramKey::kIpv6);
+  fragment.unit = static_cast<uint32_t>(header->offset_bytes() / 8);
   fragment.is_last = !header->more_fragments();
-  fragment.ecn = ip->version_class_label.host() >> 20 & 3;
-  const uint64_t scoped = seed[0] + seed[1] * fragment.key.scope;
-  uint64_t source = scoped;
-  uint64_t destination = 0;
-  for (uint32_t i = 0; i < 4; ++i) {
-    source += seed[2 + i] * Load<uint32_t>(fragment.addresses + 4 * i);
-    destination +=
-        seed[6 + i] * Load<uint32_t>(fragment.addresses + 16 + 4 * i);
-  }
-  fragment.key.addresses = source + destination;
-  fragment.hash = Spread(fragment.key.addresses + seed[10] * fragment.key.id);
-  fragment.source_hash = Spread(source);
+  fragment.ecn_seen =
+      static_cast<uint8_t>(1 << (ip->version_class_label.host() >> 20 & 3));
+  fragment.hash =
+      internal::DatagramHash(fragment.key.addresses, fragment.key, seed);
   return Fault::kNone;
 }
 
@@ -162,31 +138,46 @@ ReassemblySeed RandomReassemblySeed() {
   return seed;
 }
 
-void ReadFragment(Mbuf& mbuf, const ReassemblySeed& seed,
-                  ReassemblyFragment& fragment) noexcept {
+uint32_t SourceHash(const ReassemblyFragment& fragment,
+                    const ReassemblySeed& seed) noexcept {
+  uint64_t sum = seed[0] + fragment.key.scope() * seed[11];
+  if (!fragment.is_ipv6()) {
+    return internal::Spread(
+        sum + static_cast<uint32_t>(fragment.key.addresses) * seed[12]);
+  }
+  for (size_t i = 0; i < 4; ++i) {
+    sum += Load<uint32_t>(fragment.addresses + 4 * i) * seed[1 + i];
+  }
+  return internal::Spread(sum);
+}
+
+void internal::ReadAnyFragment(Mbuf& mbuf, const ReassemblySeed& seed,
+                               ReassemblyFragment& fragment) noexcept {
   const PacketInfo& info = mbuf.info();
   const uint32_t around = uint32_t{info.l4_offset} + info.trailer_bytes;
   const uint32_t bytes = mbuf.frame_bytes() - around;
+  constexpr uint64_t kNobody = DatagramKey::Rest(0, DatagramKey::kFaulty);
   fragment.fault = Fault::kNotParsed;
+  fragment.key = {0, kNobody};
   fragment.hash = 0;
   if (mbuf.frame_bytes() <= around || bytes > UINT16_MAX ||
       info.l4_offset > mbuf.data_bytes() ||
       info.l3_offset < sizeof(net::EthernetHeader)) {
     return;
   }
-  fragment.bytes = static_cast<uint16_t>(bytes);
-  fragment.key.scope = 0;
-  if (info.l3_offset != sizeof(net::EthernetHeader)) [[unlikely]] {
-    fragment.key.scope = ScopeOf(mbuf.bytes(), info.l3_offset, seed);
+  fragment.bytes = bytes;
+  uint32_t scope = 0;
+  if (info.l3_offset != sizeof(net::EthernetHeader)) {
+    scope = ScopeOf(mbuf.bytes(), info.l3_offset, seed);
   }
-  const Fault fault = info.l3 == L3::kIpv4   ? ReadIpv4(mbuf, seed, fragment)
-                      : info.l3 == L3::kIpv6 ? ReadIpv6(mbuf, seed, fragment)
-                                             : Fault::kNotParsed;
-  if (fault == Fault::kNone &&
-      ((!fragment.is_last && bytes % 8 != 0) || fragment.end() > UINT16_MAX)) {
-    return;
-  }
-  fragment.fault = fault;
+  const Fault fault =
+      info.l3 == L3::kIpv4   ? ReadIpv4(mbuf, seed, scope, fragment)
+      : info.l3 == L3::kIpv6 ? ReadIpv6(mbuf, seed, scope, fragment)
+                             : Fault::kNotParsed;
+  const bool fits =
+      (fragment.is_last || bytes % 8 == 0) && fragment.end() <= UINT16_MAX;
+  fragment.fault = fault == Fault::kNone && !fits ? Fault::kNotParsed : fault;
+  if (fragment.fault != Fault::kNone) fragment.key.rest = kNobody;
 }
 
 }  // namespace weir

@@ -7,8 +7,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
+#include "weir/base/big_endian.h"
 #include "weir/mbuf/mbuf.h"
+#include "weir/mbuf/packet_info.h"
+#include "weir/net/checksum.h"
+#include "weir/net/ethernet.h"
+#include "weir/net/ipv4.h"
+#include "weir/net/ipv6.h"
+#include "weir/net/ipv6_extension.h"
 
 namespace weir {
 
@@ -16,25 +24,38 @@ namespace weir {
 // protocol and identification (RFC 791 §3.2), of IPv6 source, destination and
 // identification, for next headers may differ (RFC 8200 §4.5). Of both also the
 // VLANs and MPLS labels in front, which separate networks that may use the same
-// addresses.
+// addresses. Two words, so that it is made and compared in registers.
 struct DatagramKey {
+  // In the scope: of IPv6; of a context that takes no fragments; of a fragment
+  // that belongs to none. What scopes have besides.
   static constexpr uint32_t kIpv6 = uint32_t{1} << 31;
+  static constexpr uint32_t kClosed = uint32_t{1} << 30;
+  static constexpr uint32_t kFaulty = uint32_t{1} << 29;
+  static constexpr uint32_t kScopeBits = kFaulty - 1;
 
-  // Both addresses of IPv4, a hash of those of IPv6.
+  // Both addresses of IPv4, a sum of products of those of IPv6.
   uint64_t addresses;
-  // Identification; of IPv4 with the protocol in front.
-  uint32_t id;
-  // Tags and labels; kIpv6.
-  uint32_t scope;
+  // The identification as it lies in the frame, of IPv4 with the protocol in
+  // front; in the upper half tags and labels, and what was named above.
+  uint64_t rest;
+
+  static constexpr uint64_t Rest(uint32_t id, uint32_t scope) noexcept {
+    return uint64_t{scope} << 32 | id;
+  }
+  constexpr uint32_t id() const noexcept { return static_cast<uint32_t>(rest); }
+  constexpr uint32_t scope() const noexcept {
+    return static_cast<uint32_t>(rest >> 32);
+  }
+  constexpr bool is_ipv6() const noexcept { return rest >> 63 != 0; }
 
   friend constexpr bool operator==(const DatagramKey&,
                                    const DatagramKey&) = default;
 };
 
-// Random numbers that keys are hashed with: a sum of products modulo 2^64 is
-// universal (Lemire and Kaser 2014, multilinear hashing), and what is mixed
-// from it keeps no pattern of the keys. Whoever does not know them cannot
-// choose keys that collide more often than others do.
+// Random numbers that keys are hashed with: a sum of products of sums modulo
+// 2^64 is universal (Lemire and Kaser 2014, multilinear-HM hashing), and what
+// is mixed from it keeps no pattern of the keys. Whoever does not know them
+// cannot choose keys that collide more often than others do.
 using ReassemblySeed = std::array<uint64_t, 16>;
 
 // A seed from the system's random numbers. Control thread, before Launch.
@@ -49,32 +70,172 @@ struct ReassemblyFragment {
     kNotParsed,
     // The checksum of the IPv4 header is wrong.
     kHeaderChecksum,
+    // No fragment at all.
+    kWhole,
   };
 
   DatagramKey key;
   uint32_t hash;
-  uint32_t source_hash;
-  // The two addresses of IPv6 in the frame, null for IPv4.
+  // A context that may be that of the datagram.
+  uint32_t guess;
+  // The two addresses of IPv6 in the frame; not set for IPv4.
   const std::byte* addresses;
-  // Of the data: its length, where it begins in units of eight bytes (RFC 791
-  // §3.1).
-  uint16_t bytes;
-  uint16_t unit;
+  // Of the data: where it begins in units of eight bytes (RFC 791 §3.1), and
+  // its length.
+  uint32_t unit;
+  uint32_t bytes;
   bool is_last;
-  // The ECN field (RFC 3168 §5).
-  uint8_t ecn;
+  // A bit for the value of the ECN field (RFC 3168 §5).
+  uint8_t ecn_seen;
   Fault fault;
 
-  uint32_t begin() const noexcept { return uint32_t{unit} * 8; }
+  uint32_t begin() const noexcept { return unit * 8; }
   uint32_t end() const noexcept { return begin() + bytes; }
-  bool is_ipv6() const noexcept { return addresses != nullptr; }
+  bool is_ipv6() const noexcept { return key.is_ipv6(); }
 };
+
+// Of the source of a fragment that was read with `seed`. Owner lcore only.
+uint32_t SourceHash(const ReassemblyFragment& fragment,
+                    const ReassemblySeed& seed) noexcept;
+
+namespace internal {
+
+// Any fragment, header by header; the others have to agree with it.
+void ReadAnyFragment(Mbuf& mbuf, const ReassemblySeed& seed,
+                     ReassemblyFragment& fragment) noexcept;
+
+template <typename Word>
+Word Load(const std::byte* at) noexcept {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// Of a sum of products modulo 2^64. Its upper half alone would keep sequences:
+// with one seed in 200 the ids that a host counts up shared a few buckets.
+inline uint32_t Spread(uint64_t sum) noexcept {
+  // The golden ratio (Knuth, TAOCP 3, §6.4).
+  return static_cast<uint32_t>((sum ^ sum >> 32) * 0x9e3779b97f4a7c15 >> 32);
+}
+
+// Of 32 bits each.
+inline uint64_t Ipv4AddressSum(const std::byte* addresses,
+                               const ReassemblySeed& seed) noexcept {
+  return (Load<uint32_t>(addresses) + seed[1]) *
+         (Load<uint32_t>(addresses + 4) + seed[2]);
+}
+inline uint64_t Ipv6AddressSum(const std::byte* addresses,
+                               const ReassemblySeed& seed) noexcept {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < 8; i += 2) {
+    sum += (Load<uint32_t>(addresses + 4 * i) + seed[1 + i]) *
+           (Load<uint32_t>(addresses + 4 * i + 4) + seed[2 + i]);
+  }
+  return sum;
+}
+inline uint32_t DatagramHash(uint64_t address_sum, const DatagramKey& key,
+                             const ReassemblySeed& seed) noexcept {
+  return Spread(seed[0] + address_sum +
+                (key.id() + seed[9]) * (key.scope() + seed[10]));
+}
+
+// Whether the header of IPv4 without options at `ip` has a good checksum.
+inline bool HasGoodSum(const PacketInfo& info, const std::byte* ip) noexcept {
+  const ChecksumState state = info.ip_checksum();
+  if (state == ChecksumState::kGood) return true;
+  if (state == ChecksumState::kBad) return false;
+  if ((info.flags & PacketInfo::kDeviceChecked) != 0) return true;
+  net::InternetSum sum;
+  for (size_t at = 0; at < sizeof(net::Ipv4Header); at += sizeof(Be32)) {
+    sum.AddWord(Load<Be32>(ip + at));
+  }
+  return sum.Checksum() == Be16(0);
+}
+
+// Where a fragment stands, from the 16 bits that say so (of IPv6 in the order
+// of IPv4): false if that cannot be.
+inline bool Place(uint32_t unit, bool is_last, uint32_t bytes,
+                  ReassemblyFragment& fragment) noexcept {
+  fragment.unit = unit;
+  fragment.bytes = bytes;
+  fragment.is_last = is_last;
+  fragment.fault = ReassemblyFragment::Fault::kNone;
+  // `bytes` of a frame that is shorter than its headers are many.
+  return bytes != 0 && (is_last || bytes % 8 == 0) &&
+         unit * 8 + uint64_t{bytes} <= UINT16_MAX;
+}
+
+// A fragment of IPv4 without options behind an Ethernet header without tags;
+// false if it is another one.
+inline bool ReadPlainIpv4(Mbuf& mbuf, const ReassemblySeed& seed,
+                          ReassemblyFragment& fragment) noexcept {
+  constexpr uint32_t kL3 = sizeof(net::EthernetHeader);
+  constexpr uint32_t kL4 = kL3 + sizeof(net::Ipv4Header);
+  const PacketInfo& info = mbuf.info();
+  if (info.l3_offset != kL3 || info.l4_offset != kL4 ||
+      mbuf.data_bytes() < kL4) {
+    return false;
+  }
+  const std::byte* const ip = mbuf.data() + kL3;
+  const uint32_t field = Load<Be16>(ip + 6).host();
+  if (!Place(field & 0x1fff, (field & 0x2000) == 0,
+             mbuf.frame_bytes() - kL4 - info.trailer_bytes, fragment) ||
+      (ip[0] & std::byte{0xf}) != std::byte{5} || !HasGoodSum(info, ip)) {
+    return false;
+  }
+  const auto protocol = std::to_integer<uint32_t>(ip[9]);
+  fragment.key.addresses = Load<uint64_t>(ip + 12);
+  fragment.key.rest =
+      DatagramKey::Rest(protocol << 16 | Load<uint16_t>(ip + 4), 0);
+  fragment.ecn_seen = static_cast<uint8_t>(
+      1 << std::to_integer<uint32_t>(ip[1] & std::byte{3}));
+  fragment.hash =
+      DatagramHash(Ipv4AddressSum(ip + 12, seed), fragment.key, seed);
+  return true;
+}
+
+// A fragment of IPv6 whose fragment header follows that of IPv6, as above.
+inline bool ReadPlainIpv6(Mbuf& mbuf, const ReassemblySeed& seed,
+                          ReassemblyFragment& fragment) noexcept {
+  constexpr uint32_t kL3 = sizeof(net::EthernetHeader);
+  constexpr uint32_t kFragment = sizeof(net::Ipv6Header);
+  constexpr uint32_t kL4 = kL3 + kFragment + sizeof(net::Ipv6FragmentHeader);
+  const PacketInfo& info = mbuf.info();
+  if (info.l3_offset != kL3 || info.l4_offset != kL4 ||
+      mbuf.data_bytes() < kL4) {
+    return false;
+  }
+  const std::byte* const ip = mbuf.data() + kL3;
+  const uint32_t field = Load<Be16>(ip + kFragment + 2).host();
+  if (!Place(field >> 3, (field & 1) == 0,
+             mbuf.frame_bytes() - kL4 - info.trailer_bytes, fragment)) {
+    return false;
+  }
+  fragment.addresses = ip + 8;
+  fragment.key.addresses = Ipv6AddressSum(ip + 8, seed);
+  fragment.key.rest =
+      DatagramKey::Rest(Load<uint32_t>(ip + kFragment + 4), DatagramKey::kIpv6);
+  fragment.ecn_seen =
+      static_cast<uint8_t>(1 << (std::to_integer<uint32_t>(ip[1]) >> 4 & 3));
+  fragment.hash = DatagramHash(fragment.key.addresses, fragment.key, seed);
+  return true;
+}
+
+}  // namespace internal
 
 // Reads into `fragment` what `mbuf`, whose info() says that it is a fragment,
 // holds; in place, for a copy of what was just written in parts waits for it.
 // Owner lcore only.
-void ReadFragment(Mbuf& mbuf, const ReassemblySeed& seed,
-                  ReassemblyFragment& fragment) noexcept;
+inline void ReadFragment(Mbuf& mbuf, const ReassemblySeed& seed,
+                         ReassemblyFragment& fragment) noexcept {
+  const L3 l3 = mbuf.info().l3;
+  const bool is_read =
+      l3 == L3::kIpv4   ? internal::ReadPlainIpv4(mbuf, seed, fragment)
+      : l3 == L3::kIpv6 ? internal::ReadPlainIpv6(mbuf, seed, fragment)
+                        : false;
+  if (!is_read) [[unlikely]]
+    internal::ReadAnyFragment(mbuf, seed, fragment);
+}
 
 }  // namespace weir
 

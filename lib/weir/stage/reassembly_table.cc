@@ -6,7 +6,6 @@
 
 #include "weir/base/tsc_clock.h"
 #include "weir/mbuf/copy_packet.h"
-#include "weir/stage/fragment_data.h"
 #include "weir/stage/reassembled.h"
 
 namespace weir {
@@ -47,73 +46,48 @@ ReassemblyTable::ReassemblyTable(const ReassemblyOptions& options,
       abandoned_(memory.abandoned),
       timeouts_{Ticks(options.ipv4_timeout_ns, options.clock),
                 Ticks(options.ipv6_timeout_ns, options.clock)},
-      max_fragments_(options.max_fragments),
       max_fragments_per_datagram_(options.max_fragments_per_datagram),
       max_fragments_per_source_(SourceShare(options)),
-      max_bytes_(options.max_bytes),
       seed_(options.seed ? *options.seed : RandomReassemblySeed()),
+      counts_(options),
       memory_(std::move(memory)) {
   for (size_t i = contexts_.size(); i-- > 0;) {
     contexts_[i].fragments.Reset();
+    contexts_[i].CloseKey();
     contexts_[i].newer = free_;
     free_ = static_cast<uint32_t>(i);
   }
 }
 
-ReassemblyTable::Result ReassemblyTable::Add(Mbuf& fragment,
-                                             const ReassemblyFragment& read,
-                                             uint64_t now,
-                                             MbufCache& cache) noexcept {
-  if (read.fault != ReassemblyFragment::Fault::kNone) [[unlikely]] {
-    return Drop(fragment, DropFor(read.fault), cache);
-  }
-  uint32_t number = Find(read);
-  if (number != kNone && contexts_[number].deadline <= now) [[unlikely]] {
-    Forget(number, ReassemblyDrop::kTimeout, cache);
-    number = kNone;
-  }
-  if (number == kNone) {
-    number = Open(read, now, cache);
-    if (number == kNone) [[unlikely]] {
-      return Drop(fragment, ReassemblyDrop::kNoDatagrams, cache);
-    }
-  } else if (contexts_[number].state == Context::State::kRemembered)
-      [[unlikely]] {
-    return Drop(fragment, contexts_[number].reason, cache);
-  }
-  if (!HasRoom(contexts_[number], read.bytes)) [[unlikely]] {
-    ReassemblyDrop reason;
-    if (!MakeRoom(number, read.bytes, reason, cache)) {
-      return Drop(fragment, reason, cache);
-    }
-  }
-  if (read.unit == 0 && fragment.is_shared()) [[unlikely]] {
-    // Its headers will be written to.
-    Mbuf* const copy = CopyPacket(fragment, cache);
-    if (copy == nullptr) return Drop(fragment, ReassemblyDrop::kNoMbuf, cache);
-    Mbuf* const original = &fragment;
-    cache.FreePackets({&original, 1});
-    return Insert(number, *copy, read, cache);
-  }
-  return Insert(number, fragment, read, cache);
-}
-
 ReassemblyTable::Result ReassemblyTable::Drop(Mbuf& fragment,
                                               ReassemblyDrop reason,
                                               MbufCache& cache) noexcept {
-  counts_.drops[static_cast<size_t>(reason)].Add(1);
+  counts_.packets.drops[static_cast<size_t>(reason)].Add(1);
   Mbuf* const packet = &fragment;
   cache.FreePackets({&packet, 1});
   return {Outcome::kDropped, reason, nullptr};
 }
 
-uint32_t ReassemblyTable::Find(const ReassemblyFragment& read) const noexcept {
-  return index_.Find(read.hash, [&](uint32_t number) {
-    if (!(contexts_[number].key == read.key)) return false;
-    return !read.is_ipv6() ||
-           std::memcmp(addresses_[number].data(), read.addresses,
-                       sizeof(Ipv6Addresses)) == 0;
+// The context of `read`, a new one if there is none yet.
+ReassemblyTable::Found ReassemblyTable::FindOrOpen(
+    const ReassemblyFragment& read, uint64_t now, MbufCache& cache) noexcept {
+  if (read.fault != ReassemblyFragment::Fault::kNone) [[unlikely]] {
+    return {kNone, DropFor(read.fault)};
+  }
+  const uint32_t number = index_.Find(read.hash, [&](uint32_t candidate) {
+    return contexts_[candidate].HasKey(read.key) &&
+           HasAddresses(candidate, read);
   });
+  if (number != kNone) {
+    const Context& context = contexts_[number];
+    if (context.deadline > now) [[likely]] {
+      return context.state == Context::State::kRemembered
+                 ? Found{kNone, context.reason}
+                 : Found{number, {}};
+    }
+    Forget(number, ReassemblyDrop::kTimeout, cache);
+  }
+  return {Open(read, now, cache), ReassemblyDrop::kNoDatagrams};
 }
 
 // A context for the datagram of `read`; the oldest makes room if there is none.
@@ -131,12 +105,13 @@ uint32_t ReassemblyTable::Open(const ReassemblyFragment& read, uint64_t now,
   context.deadline = now + timeouts_[read.is_ipv6() ? 1 : 0];
   context.hash = read.hash;
   context.source =
-      read.source_hash & static_cast<uint32_t>(sources_.size() - 1);
+      SourceHash(read, seed_) & static_cast<uint32_t>(sources_.size() - 1);
   context.bytes = 0;
   context.total = Context::kUnknown;
   context.state = Context::State::kCollecting;
   context.ecn_seen = 0;
   context.has_chains = false;
+  context.fragments.Reset(read.unit);
   if (read.is_ipv6()) {
     std::memcpy(addresses_[number].data(), read.addresses,
                 sizeof(Ipv6Addresses));
@@ -145,16 +120,9 @@ uint32_t ReassemblyTable::Open(const ReassemblyFragment& read, uint64_t now,
   sources_[context.source]
       .datagrams.Add<&Context::source_older, &Context::source_newer>(contexts_,
                                                                      number);
-  datagrams_.begun.Add(1);
-  datagrams_.pending.Add(1);
+  ++counts_.begun;
+  ++counts_.pending;
   return number;
-}
-
-bool ReassemblyTable::HasRoom(const Context& context,
-                              uint32_t bytes) const noexcept {
-  return counts_.held.value() < max_fragments_ &&
-         bytes_.value() + bytes <= max_bytes_ &&
-         sources_[context.source].fragments < max_fragments_per_source_;
 }
 
 // Makes room for a fragment of context `number`; false, with the reason, if
@@ -168,10 +136,10 @@ bool ReassemblyTable::MakeRoom(uint32_t number, uint32_t bytes,
     if (source.fragments >= max_fragments_per_source_) {
       reason = ReassemblyDrop::kSourceShare;
       victim = source.datagrams.oldest;
-    } else if (counts_.held.value() >= max_fragments_) {
+    } else if (counts_.fragments_left == 0) {
       reason = ReassemblyDrop::kNoFragments;
       victim = Oldest();
-    } else if (bytes_.value() + bytes > max_bytes_) {
+    } else if (bytes > counts_.bytes_left) {
       reason = ReassemblyDrop::kNoBytes;
       victim = Oldest();
     } else {
@@ -182,41 +150,71 @@ bool ReassemblyTable::MakeRoom(uint32_t number, uint32_t bytes,
   }
 }
 
-ReassemblyTable::Result ReassemblyTable::Insert(uint32_t number, Mbuf& fragment,
-                                                const ReassemblyFragment& read,
-                                                MbufCache& cache) noexcept {
+// A fragment for which there may be no room, or that is no plain mbuf.
+ReassemblyTable::Result ReassemblyTable::InsertWithCare(
+    uint32_t number, Mbuf& fragment, const ReassemblyFragment& read,
+    MbufCache& cache) noexcept {
+  ReassemblyDrop reason;
+  if (!HasRoom(contexts_[number], read.bytes) &&
+      !MakeRoom(number, read.bytes, reason, cache)) {
+    return Drop(fragment, reason, cache);
+  }
+  Mbuf* kept = &fragment;
+  if (read.unit == 0 && fragment.is_shared()) {
+    // Its headers will be written to.
+    kept = CopyPacket(fragment, cache);
+    if (kept == nullptr) return Drop(fragment, ReassemblyDrop::kNoMbuf, cache);
+    Mbuf* const original = &fragment;
+    cache.FreePackets({&original, 1});
+  }
+  const FragmentRecord record(cache.pool().IndexOf(*kept), read.unit,
+                              read.bytes);
+  return InsertAmong(number, *kept, record, read, cache);
+}
+
+// A fragment that may belong between others.
+ReassemblyTable::Result ReassemblyTable::InsertAmong(
+    uint32_t number, Mbuf& fragment, const FragmentRecord& record,
+    const ReassemblyFragment& read, MbufCache& cache) noexcept {
   Context& context = contexts_[number];
   const uint32_t end = read.end();
   const bool ends_disagree =
       context.total != Context::kUnknown
           ? end > context.total || (read.is_last && end != context.total)
           : read.is_last && end < context.fragments.end();
-  const FragmentRecord record{cache.pool().IndexOf(fragment), read.unit,
-                              read.bytes};
   const FragmentSet::Insertion met = context.fragments.Insert(record, blocks_);
   if (met.place != FragmentSet::Place::kNew) [[unlikely]] {
     return Meet(number, met, fragment, read, cache);
   }
-  const PacketInfo& info = fragment.info();
-  if (info.trailer_bytes != 0) {
-    TrimTrailer(fragment, info.trailer_bytes, cache);
+  if (ends_disagree) [[unlikely]]
+    return Contradict(number, read, cache);
+  if (fragment.is_plain()) [[likely]] {
+    TrimPlain(fragment, read.unit, read.bytes);
+  } else {
+    context.has_chains = true;
+    const PacketInfo& info = fragment.info();
+    if (info.trailer_bytes != 0) {
+      TrimTrailer(fragment, info.trailer_bytes, cache);
+    }
+    if (read.unit != 0) fragment.TrimFront(info.l4_offset);
   }
-  if (read.unit != 0) fragment.TrimFront(info.l4_offset);
-  context.has_chains |= !fragment.is_plain();
-  context.ecn_seen |= static_cast<uint8_t>(1 << read.ecn);
-  context.bytes += read.bytes;
-  ++sources_[context.source].fragments;
-  CountHeld(1, read.bytes);
-  if (read.is_last) context.total = end;
-  if (ends_disagree || context.fragments.size() > max_fragments_per_datagram_)
-      [[unlikely]] {
-    const auto reason = ends_disagree ? ReassemblyDrop::kEndsDisagree
-                                      : ReassemblyDrop::kTooManyFragments;
-    Remember(number, reason, cache);
-    return {Outcome::kDropped, reason, nullptr};
-  }
-  if (context.bytes == context.total) return Complete(number, cache);
-  return {Outcome::kPending, {}, nullptr};
+  return Keep(number, read, cache);
+}
+
+// A fragment was inserted that says another end than the others, or lies beyond
+// theirs.
+ReassemblyTable::Result ReassemblyTable::Contradict(
+    uint32_t number, const ReassemblyFragment& read,
+    MbufCache& cache) noexcept {
+  Count(contexts_[number], read);
+  return GiveUp(number, ReassemblyDrop::kEndsDisagree, cache);
+}
+
+ReassemblyTable::Result ReassemblyTable::GiveUp(uint32_t number,
+                                                ReassemblyDrop reason,
+                                                MbufCache& cache) noexcept {
+  Remember(number, reason, cache);
+  return {Outcome::kDropped, reason, nullptr};
 }
 
 // A fragment that met bytes that are there.
@@ -245,17 +243,18 @@ ReassemblyTable::Result ReassemblyTable::Complete(uint32_t number,
                           .ecn_seen = context.ecn_seen,
                           .is_ipv6 = context.is_ipv6()};
   sources_[context.source].fragments -= fragments;
-  CountHeld(-int64_t{fragments}, -int64_t{context.bytes});
-  counts_.taken.Add(fragments);
-  counts_.made.Add(1);
+  counts_.fragments_left += fragments;
+  counts_.bytes_left += context.bytes;
+  counts_.taken += fragments;
+  ++counts_.made;
+  --counts_.pending;
   Release(number);
-  datagrams_.pending.Set(datagrams_.pending.value() - 1);
   const std::optional<ReassemblyDrop> fault = Finish(first, whole);
   if (fault.has_value()) [[unlikely]] {
-    datagrams_.given_up[static_cast<size_t>(*fault)].Add(1);
+    counts_.datagrams.given_up[static_cast<size_t>(*fault)].Add(1);
     return Drop(first, *fault, cache);
   }
-  datagrams_.completed.Add(1);
+  ++counts_.completed;
   return {Outcome::kComplete, {}, &first};
 }
 
@@ -318,9 +317,10 @@ void ReassemblyTable::FreeFragments(Context& context, ReassemblyDrop reason,
   });
   cache.FreePackets({batch.data(), count});
   const uint32_t fragments = context.fragments.size();
-  counts_.drops[static_cast<size_t>(reason)].Add(fragments);
+  counts_.packets.drops[static_cast<size_t>(reason)].Add(fragments);
   sources_[context.source].fragments -= fragments;
-  CountHeld(-int64_t{fragments}, -int64_t{context.bytes});
+  counts_.fragments_left += fragments;
+  counts_.bytes_left += context.bytes;
   context.bytes = 0;
   context.fragments.Clear(blocks_);
 }
@@ -330,6 +330,7 @@ void ReassemblyTable::Release(uint32_t number) noexcept {
   Context& context = contexts_[number];
   context.fragments.Clear(blocks_);
   context.state = Context::State::kFree;
+  context.CloseKey();
   index_.Erase(context.hash, number);
   sources_[context.source]
       .datagrams.Remove<&Context::source_older, &Context::source_newer>(
@@ -344,11 +345,11 @@ void ReassemblyTable::Forget(uint32_t number, ReassemblyDrop reason,
   Context& context = contexts_[number];
   if (context.state == Context::State::kRemembered) {
     --sources_[context.source].fragments;
-    datagrams_.remembered.Set(datagrams_.remembered.value() - 1);
+    counts_.datagrams.remembered.Set(counts_.datagrams.remembered.value() - 1);
   } else {
     FreeFragments(context, reason, cache);
-    datagrams_.given_up[static_cast<size_t>(reason)].Add(1);
-    datagrams_.pending.Set(datagrams_.pending.value() - 1);
+    counts_.datagrams.given_up[static_cast<size_t>(reason)].Add(1);
+    --counts_.pending;
   }
   Release(number);
 }
@@ -359,20 +360,23 @@ void ReassemblyTable::Remember(uint32_t number, ReassemblyDrop reason,
   FreeFragments(context, reason, cache);
   ++sources_[context.source].fragments;
   context.state = Context::State::kRemembered;
+  context.CloseKey();
   context.reason = reason;
-  datagrams_.given_up[static_cast<size_t>(reason)].Add(1);
-  datagrams_.pending.Set(datagrams_.pending.value() - 1);
-  datagrams_.remembered.Add(1);
+  counts_.datagrams.given_up[static_cast<size_t>(reason)].Add(1);
+  --counts_.pending;
+  counts_.datagrams.remembered.Add(1);
 }
 
 void ReassemblyTable::Expire(uint64_t now, uint32_t most,
                              MbufCache& cache) noexcept {
   for (const ContextList& age : ages_) {
-    while (age.oldest != kNone && contexts_[age.oldest].deadline <= now) {
-      if (most-- == 0) return;
+    for (; most > 0 && age.oldest != kNone &&
+           contexts_[age.oldest].deadline <= now;
+         --most) {
       Forget(age.oldest, ReassemblyDrop::kTimeout, cache);
     }
   }
+  Publish();
 }
 
 void ReassemblyTable::Close(uint64_t now, MbufCache& cache) noexcept {
@@ -380,11 +384,7 @@ void ReassemblyTable::Close(uint64_t now, MbufCache& cache) noexcept {
   while (Oldest() != kNone) {
     Forget(Oldest(), ReassemblyDrop::kClosed, cache);
   }
-}
-
-void ReassemblyTable::CountHeld(int64_t fragments, int64_t bytes) noexcept {
-  counts_.held.Set(counts_.held.value() + static_cast<uint64_t>(fragments));
-  bytes_.Set(bytes_.value() + static_cast<uint64_t>(bytes));
+  Publish();
 }
 
 }  // namespace weir

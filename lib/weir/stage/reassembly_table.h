@@ -18,34 +18,26 @@
 #define WEIR_STAGE_REASSEMBLY_TABLE_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "absl/status/statusor.h"
-#include "weir/base/counter.h"
 #include "weir/mbuf/mbuf.h"
 #include "weir/mbuf/mbuf_pool.h"
 #include "weir/pipeline/stage_stats.h"
 #include "weir/stage/abandoned_queue.h"
 #include "weir/stage/datagram_index.h"
+#include "weir/stage/fragment_data.h"
 #include "weir/stage/fragment_set.h"
 #include "weir/stage/reassembly_context.h"
+#include "weir/stage/reassembly_counts.h"
 #include "weir/stage/reassembly_fragment.h"
 #include "weir/stage/reassembly_memory.h"
 #include "weir/stage/reassembly_options.h"
 
 namespace weir {
-
-// Datagrams, while StageCounts counts packets. begun = completed + sum of
-// given_up + pending. Owner lcore writes.
-struct DatagramCounts {
-  Counter begun;
-  Counter completed;
-  std::array<Counter, kReassemblyReasons> given_up;
-  // Now: collecting; given up but not forgotten.
-  Counter pending;
-  Counter remembered;
-};
 
 // Owner lcore only.
 class ReassemblyTable {
@@ -70,17 +62,30 @@ class ReassemblyTable {
     ReadFragment(fragment, seed_, read);
     index_.Prefetch(read.hash);
   }
-  void Approach(const ReassemblyFragment& read) const noexcept {
-    const uint32_t guess = index_.Guess(read.hash);
-    if (guess == DatagramIndex::kNone) return;
-    __builtin_prefetch(&contexts_[guess], 1);
-    __builtin_prefetch(&contexts_[guess].fragments, 1);
+  void Approach(ReassemblyFragment& read) const noexcept {
+    read.guess = index_.Guess(read.hash);
+    __builtin_prefetch(&contexts_[read.guess], 1);
+    __builtin_prefetch(&contexts_[read.guess].fragments, 1);
   }
-  // Takes ownership of `fragment`, of which Read said `read`, at `now`,
-  // which is not before that of the call before. Frees into `cache`, whose pool
-  // all fragments are from.
+  // Takes ownership of `fragment`, of which Read and Approach said `read`, at
+  // `now`, which is not before that of the call before. Frees into `cache`,
+  // whose pool all fragments are from. Counts say it once Publish was called.
   Result Add(Mbuf& fragment, const ReassemblyFragment& read, uint64_t now,
-             MbufCache& cache) noexcept;
+             MbufCache& cache) noexcept {
+    uint32_t number = read.guess;
+    if (!IsCollecting(number, read, now)) {
+      // Fragments of a datagram often follow each other.
+      number = last_;
+      if (!IsCollecting(number, read, now)) {
+        const Found found = FindOrOpen(read, now, cache);
+        if (found.number == kNone) [[unlikely]]
+          return Drop(fragment, found.reason, cache);
+        number = found.number;
+      }
+    }
+    return Insert(number, fragment, read, cache);
+  }
+  void Publish() noexcept { counts_.Publish(); }
 
   // Forgets the datagrams whose time is up at `now`, the oldest first and
   // `most` of them at most. A datagram whose time is up gets no fragment, even
@@ -102,7 +107,7 @@ class ReassemblyTable {
   AbandonedQueue::Entry TakeAbandoned() noexcept { return abandoned_.Pop(); }
   // Counts a packet that goes on in place of such a fragment, and frees one
   // that cannot, because nothing goes on any more.
-  void CountMade() noexcept { counts_.made.Add(1); }
+  void CountMade() noexcept { counts_.packets.made.Set(++counts_.made); }
   void DropMade(Mbuf& packet, MbufCache& cache) noexcept {
     CountMade();
     Drop(packet, ReassemblyDrop::kClosed, cache);
@@ -110,29 +115,102 @@ class ReassemblyTable {
 
   // Any thread.
   const StageCounts<kReassemblyDrops>& counts() const noexcept {
-    return counts_;
+    return counts_.packets;
   }
-  const DatagramCounts& datagrams() const noexcept { return datagrams_; }
+  const DatagramCounts& datagrams() const noexcept { return counts_.datagrams; }
   // Bytes of data held; fragments are counts().held.
-  uint64_t bytes_held() const noexcept { return bytes_.value(); }
+  uint64_t bytes_held() const noexcept { return counts_.bytes_held.value(); }
 
  private:
   static constexpr uint32_t kNone = ContextList::kNone;
   using Context = ReassemblyContext;
+  // A context, or kNone and why there is none.
+  struct Found {
+    uint32_t number;
+    ReassemblyDrop reason;
+  };
 
   ReassemblyTable(const ReassemblyOptions& options, ReassemblyMemory memory);
 
+  // Whether context `number` is that of `read` and takes fragments.
+  bool IsCollecting(uint32_t number, const ReassemblyFragment& read,
+                    uint64_t now) const noexcept {
+    const Context& context = contexts_[number];
+    return context.key == read.key && context.deadline > now &&
+           HasAddresses(number, read);
+  }
+  // The key has a sum of the addresses of IPv6 only.
+  bool HasAddresses(uint32_t number,
+                    const ReassemblyFragment& read) const noexcept {
+    return !read.is_ipv6() ||
+           std::memcmp(addresses_[number].data(), read.addresses,
+                       sizeof(Ipv6Addresses)) == 0;
+  }
+  // A fragment that lies behind or in front of all that its datagram has, as
+  // most do, is done with here.
+  Result Insert(uint32_t number, Mbuf& fragment, const ReassemblyFragment& read,
+                MbufCache& cache) noexcept {
+    Context& context = contexts_[number];
+    last_ = number;
+    if (!HasRoom(context, read.bytes) || !fragment.is_plain()) [[unlikely]]
+      return InsertWithCare(number, fragment, read, cache);
+    const FragmentRecord record(cache.pool().IndexOf(fragment), read.unit,
+                                read.bytes);
+    bool ends_disagree;
+    if (context.fragments.Append(record, blocks_)) {
+      ends_disagree = context.total != Context::kUnknown;
+    } else if (context.fragments.Prepend(record, blocks_)) {
+      ends_disagree = read.is_last;
+    } else {
+      return InsertAmong(number, fragment, record, read, cache);
+    }
+    if (ends_disagree) [[unlikely]]
+      return Contradict(number, read, cache);
+    TrimPlain(fragment, read.unit, read.bytes);
+    return Keep(number, read, cache);
+  }
+  // A fragment was inserted that agrees with the others.
+  Result Keep(uint32_t number, const ReassemblyFragment& read,
+              MbufCache& cache) noexcept {
+    Context& context = contexts_[number];
+    Count(context, read);
+    if (context.fragments.size() > max_fragments_per_datagram_) [[unlikely]]
+      return GiveUp(number, ReassemblyDrop::kTooManyFragments, cache);
+    if (context.bytes == context.total) return Complete(number, cache);
+    return {Outcome::kPending, {}, nullptr};
+  }
+  void Count(Context& context, const ReassemblyFragment& read) noexcept {
+    context.ecn_seen |= read.ecn_seen;
+    context.bytes += read.bytes;
+    if (read.is_last) context.total = read.end();
+    ++sources_[context.source].fragments;
+    --counts_.fragments_left;
+    counts_.bytes_left -= read.bytes;
+  }
+  bool HasRoom(const Context& context, uint32_t bytes) const noexcept {
+    return counts_.fragments_left != 0 && bytes <= counts_.bytes_left &&
+           sources_[context.source].fragments < max_fragments_per_source_;
+  }
+
   Result Drop(Mbuf& fragment, ReassemblyDrop reason, MbufCache& cache) noexcept;
-  uint32_t Find(const ReassemblyFragment& read) const noexcept;
+  Found FindOrOpen(const ReassemblyFragment& read, uint64_t now,
+                   MbufCache& cache) noexcept;
   uint32_t Open(const ReassemblyFragment& read, uint64_t now,
                 MbufCache& cache) noexcept;
-  bool HasRoom(const Context& context, uint32_t bytes) const noexcept;
   bool MakeRoom(uint32_t number, uint32_t bytes, ReassemblyDrop& reason,
                 MbufCache& cache) noexcept;
-  Result Insert(uint32_t number, Mbuf& fragment, const ReassemblyFragment& read,
-                MbufCache& cache) noexcept;
+  Result InsertWithCare(uint32_t number, Mbuf& fragment,
+                        const ReassemblyFragment& read,
+                        MbufCache& cache) noexcept;
+  Result InsertAmong(uint32_t number, Mbuf& fragment,
+                     const FragmentRecord& record,
+                     const ReassemblyFragment& read, MbufCache& cache) noexcept;
   Result Meet(uint32_t number, FragmentSet::Insertion met, Mbuf& fragment,
               const ReassemblyFragment& read, MbufCache& cache) noexcept;
+  Result Contradict(uint32_t number, const ReassemblyFragment& read,
+                    MbufCache& cache) noexcept;
+  Result GiveUp(uint32_t number, ReassemblyDrop reason,
+                MbufCache& cache) noexcept;
   Result Complete(uint32_t number, MbufCache& cache) noexcept;
   Mbuf& Chain(const Context& context, MbufPool& pool) const noexcept;
 
@@ -147,7 +225,6 @@ class ReassemblyTable {
               MbufCache& cache) noexcept;
   void Remember(uint32_t number, ReassemblyDrop reason,
                 MbufCache& cache) noexcept;
-  void CountHeld(int64_t fragments, int64_t bytes) noexcept;
 
   std::span<Context> contexts_;
   DatagramIndex index_;
@@ -158,14 +235,12 @@ class ReassemblyTable {
   uint32_t free_ = kNone;
   std::array<ContextList, 2> ages_;
   std::array<uint64_t, 2> timeouts_;
-  uint32_t max_fragments_;
   uint32_t max_fragments_per_datagram_;
   uint32_t max_fragments_per_source_;
-  uint64_t max_bytes_;
   ReassemblySeed seed_;
-  StageCounts<kReassemblyDrops> counts_;
-  DatagramCounts datagrams_;
-  Counter bytes_;
+  // The context that got a fragment last.
+  uint32_t last_ = 0;
+  ReassemblyCounts counts_;
   // Set-up only below.
   ReassemblyMemory memory_;
 };
