@@ -2,8 +2,10 @@
 
 #include <sched.h>
 
+#include <cstdint>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -28,6 +30,31 @@ TEST(PinTest, LeavesTheThreadOnThatLcoreOnly) {
       EXPECT_EQ(sched_getcpu(), static_cast<int>(lcore.id));
     }).join();
   }
+}
+
+TEST(PinTest, KeepsAThreadOffLcoresWhileOthersAreLeft) {
+  std::thread([] {
+    cpu_set_t before;
+    ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+    uint32_t first = 0;
+    while (!CPU_ISSET(first, &before)) ++first;
+    KeepThisThreadOff(std::vector<uint32_t>{first});
+    cpu_set_t after;
+    ASSERT_EQ(sched_getaffinity(0, sizeof(after), &after), 0);
+    if (CPU_COUNT(&before) > 1) {
+      EXPECT_FALSE(CPU_ISSET(first, &after));
+      EXPECT_EQ(CPU_COUNT(&after), CPU_COUNT(&before) - 1);
+    } else {
+      EXPECT_TRUE(CPU_EQUAL(&before, &after));
+    }
+    // Now all of them: nothing else is left.
+    std::vector<uint32_t> all(CPU_SETSIZE);
+    for (uint32_t i = 0; i < CPU_SETSIZE; ++i) all[i] = i;
+    KeepThisThreadOff(all);
+    cpu_set_t last;
+    ASSERT_EQ(sched_getaffinity(0, sizeof(last), &last), 0);
+    EXPECT_TRUE(CPU_EQUAL(&after, &last));
+  }).join();
 }
 
 TEST(PinTest, NamesAnLcoreThatCannotBeHad) {

@@ -14,8 +14,8 @@
 #include "weir/memory/arena.h"
 #include "weir/memory/lock_limit.h"
 #include "weir/net/ethernet.h"
-#include "weir/net/mac_address.h"
 #include "weir/runtime/placer.h"
+#include "weir/topo/pin.h"
 #include "weir/topo/topology.h"
 
 namespace weir {
@@ -104,9 +104,10 @@ absl::StatusOr<std::span<Port>> App::OpenPorts(const AppNeeds& needs) {
   return std::span<Port>(ports_);
 }
 
-absl::StatusOr<Placer> App::MakePlacer() const {
+absl::StatusOr<Placer> App::MakePlacer() {
   absl::StatusOr<Topology> topology = Topology::Read();
   if (!topology.ok()) return topology.status();
+  usable_lcores_.assign(topology->lcores().begin(), topology->lcores().end());
   std::vector<uint32_t> wanted;
   if (!options_.lcores.empty()) {
     auto parsed = topology->ParseLcores(options_.lcores);
@@ -187,23 +188,34 @@ absl::Status App::RunUntilSignal() {
     return absl::FailedPreconditionError(
         "RunUntilSignal comes after OpenPorts");
   }
+  const RunPlan plan = PlanOfRun();
+  if (options_.only_plan) {
+    PrintPlan(plan);
+    return Finish(FormatPlanJson(options_.name, plan));
+  }
   absl::StatusOr<SignalWait> signals = SignalWait::Create();
   if (!signals.ok()) return signals.status();
   signals_ = std::make_unique<SignalWait>(*std::move(signals));
   // Measured now, not in the first report.
   TscHz();
-  PrintStart();
+  PrintPlan(plan);
   const Clock::time_point begin = Clock::now();
   absl::Status started = runtime_->Start();
   if (!started.ok()) return started;
+  KeepThisThreadOff(plan.WorkerIds());
   WaitForEnd(begin);
   runtime_->Stop();
   PrintWarnings();
   const AppReport report = Report(begin);
   std::fputs(FormatTable(report).c_str(), stdout);
   if (print_summary_) print_summary_();
+  return Finish(json_format_ ? json_format_()
+                             : FormatJson(options_.name, report));
+}
+
+absl::Status App::Finish(const std::string& json) {
   const bool flushed = std::fflush(stdout) == 0;
-  absl::Status written = WriteJson(report);
+  absl::Status written = WriteJson(json);
   if (written.ok() && (!flushed || std::ferror(stdout) != 0)) {
     written = absl::DataLossError("standard output could not be written");
   }
@@ -234,20 +246,23 @@ void App::WaitForEnd(Clock::time_point begin) {
   }
 }
 
-void App::PrintStart() const {
-  for (const Port& port : ports_) {
-    std::printf("port %s, MAC %s, MTU %u\n", port.chosen().c_str(),
-                net::ToString(port.mac()).c_str(), port.mtu_bytes());
-  }
-  std::string lcores;
-  for (const auto& [lcore, pipelines] : runtime_->loads()) {
-    absl::StrAppend(&lcores, lcores.empty() ? "" : ", ", lcore, " (", pipelines,
-                    pipelines == 1 ? " pipeline)" : " pipelines)");
-  }
-  std::printf("lcores %s; pool on %s\n", lcores.c_str(),
-              std::string(ToString(pool_->arena().rung())).c_str());
-  std::printf("%s\n", pool_arithmetic_.c_str());
+RunPlan App::PlanOfRun() const {
+  RunPlan plan;
+  for (const Port& port : ports_) plan.ports.push_back(port.info());
+  plan.lcores = runtime_->plan();
+  plan.usable = usable_lcores_;
+  plan.pool = absl::StrCat("pool on ", ToString(pool_->arena().rung()), ", ",
+                           pool_arithmetic_);
+  return plan;
+}
+
+void App::PrintPlan(const RunPlan& plan) const {
+  std::fputs(FormatPlan(plan).c_str(), stdout);
   std::fflush(stdout);
+  const std::string warning = plan.Warning();
+  if (warning.empty()) return;
+  std::fprintf(stderr, "%s: warning: %s\n", options_.name.c_str(),
+               warning.c_str());
 }
 
 void App::PrintWarnings() {
@@ -284,9 +299,9 @@ AppReport App::Report(Clock::time_point begin) const {
   return report;
 }
 
-absl::Status App::WriteJson(const AppReport& report) {
+absl::Status App::WriteJson(const std::string& json) {
   if (options_.json_file.empty()) return absl::OkStatus();
-  json_ << (json_format_ ? json_format_() : FormatJson(options_.name, report));
+  json_ << json;
   json_.close();
   if (json_) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("--json: ", options_.json_file,

@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "weir/app/pool_plan.h"
 #include "weir/app/report.h"
+#include "weir/app/run_plan.h"
 #include "weir/app/signal_wait.h"
 #include "weir/mbuf/mbuf_pool.h"
 #include "weir/port/port.h"
@@ -27,6 +28,7 @@
 #include "weir/port/port_monitor.h"
 #include "weir/runtime/runtime.h"
 #include "weir/runtime/task.h"
+#include "weir/topo/topology.h"
 
 namespace weir {
 
@@ -45,6 +47,8 @@ struct AppOptions {
   absl::Duration stats_interval = absl::Seconds(1);
   // The file for the final report, empty for none.
   std::string json_file;
+  // Whether only to say what would run where.
+  bool only_plan = false;
 };
 
 // What an app asks for beyond the command line.
@@ -89,12 +93,14 @@ class App {
     return absl::OkStatus();
   }
 
-  // Takes over SIGINT and SIGTERM, which until now end the process: opening a
-  // FIFO may wait for ever. Runs until one of them, the end of the duration, or
-  // until no port has any more input. Prints rates meanwhile, then lets
-  // pipelines drain, for Worker::kDrainMs at most, and prints the table. What
-  // Runtime::Start returns, or DataLoss if the JSON file or standard output
-  // could not be written.
+  // Prints which pipeline runs where; with AppOptions::only_plan that is all,
+  // and what goes to the JSON file. Otherwise takes over SIGINT and SIGTERM,
+  // which until now end the process: opening a FIFO may wait for ever. Runs
+  // until one of them, the end of the duration, or until no port has any more
+  // input. Prints rates meanwhile, then lets pipelines drain, for
+  // Worker::kDrainMs at most, and prints the table. What Runtime::Start
+  // returns, or DataLoss if the JSON file or standard output could not be
+  // written.
   absl::Status RunUntilSignal();
 
   // Whether the command line asks for a file of JSON.
@@ -120,17 +126,20 @@ class App {
   App(AppOptions options, std::ofstream json)
       : options_(std::move(options)), json_(std::move(json)) {}
 
-  absl::StatusOr<Placer> MakePlacer() const;
+  absl::StatusOr<Placer> MakePlacer();
+  RunPlan PlanOfRun() const;
   PoolPlan Plan(std::span<const PortDevice> devices, size_t lcores) const;
   PoolPlan PlanWithin(std::optional<uint64_t> limit_bytes,
                       std::span<const PortDevice> devices, Placer& placer);
   absl::Status CreatePool(std::span<const PortDevice> devices, Placer& placer);
-  void PrintStart() const;
+  void PrintPlan(const RunPlan& plan) const;
   void PrintWarnings();
   AppReport Report(Clock::time_point begin) const;
   // Waits and prints rates until something ends the run.
   void WaitForEnd(Clock::time_point begin);
-  absl::Status WriteJson(const AppReport& report);
+  // The end of all output: writes the file of --json.
+  absl::Status Finish(const std::string& json);
+  absl::Status WriteJson(const std::string& json);
 
   AppOptions options_;
   // From RunUntilSignal on.
@@ -140,6 +149,8 @@ class App {
   std::function<void()> print_summary_;
   PortOptions port_options_;
   uint64_t stage_mbufs_ = 0;
+  // Every lcore that this process may use.
+  std::vector<LcoreInfo> usable_lcores_;
   // How the size of the pool came about.
   std::string pool_arithmetic_;
   std::unique_ptr<MbufPool> pool_;

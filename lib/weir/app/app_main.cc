@@ -29,6 +29,9 @@ ABSL_FLAG(bool, demo, false,
           "five seconds");
 ABSL_FLAG(std::string, stats, "1s",
           "time between two lines of rates, as --duration; 0 for none");
+ABSL_FLAG(bool, plan, false,
+          "run nothing: print which pipeline would run on which lcore; --json "
+          "has it too");
 ABSL_FLAG(std::string, json, "", "write the final table to this file, as JSON");
 
 namespace weir {
@@ -114,6 +117,7 @@ absl::StatusOr<AppOptions> ReadFlags(AppOptions options) {
   if (!interval.ok()) return interval.status();
   options.stats_interval = *interval;
   options.json_file = absl::GetFlag(FLAGS_json);
+  options.only_plan = absl::GetFlag(FLAGS_plan);
   return options;
 }
 

@@ -46,10 +46,12 @@ uint32_t Runtime::Place(const Placement& placement,
   return lcore;
 }
 
-std::vector<Runtime::Load> Runtime::loads() const {
-  std::vector<Load> all;
+std::vector<LcorePlan> Runtime::plan() const {
+  std::vector<LcorePlan> all;
   for (const auto& worker : workers_) {
-    all.push_back({worker->lcore(), worker->tasks()});
+    const auto place =
+        std::ranges::find(placer_.lcores(), worker->lcore(), &LcoreInfo::id);
+    all.push_back({*place, worker->Snapshot().pipelines});
   }
   return all;
 }

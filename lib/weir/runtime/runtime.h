@@ -26,6 +26,12 @@ struct Placement {
   int near = -1;
 };
 
+// An lcore and the pipelines that were placed there.
+struct LcorePlan {
+  LcoreInfo lcore;
+  std::vector<PipelineSnapshot> pipelines;
+};
+
 // Stops and joins everything when destroyed. Control thread only.
 class Runtime {
  public:
@@ -45,12 +51,9 @@ class Runtime {
     return Place(placement, std::make_unique<TaskOf<T>>(std::move(pipeline)));
   }
 
-  // What was launched where. Any time.
-  struct Load {
-    uint32_t lcore = 0;
-    size_t pipelines = 0;
-  };
-  std::vector<Load> loads() const;
+  // What was launched where, in the order of the first Launch. Not while Start
+  // runs.
+  std::vector<LcorePlan> plan() const;
 
   // Starts the workers. What Worker::Start returns if one fails; then none
   // runs.

@@ -57,7 +57,7 @@ class alignas(kCacheLine) Worker {
   // True when the thread is through. Any thread.
   bool done() const noexcept { return done_.value() != 0; }
 
-  // Any thread, not before Start has returned.
+  // Any thread, but not while Start runs.
   LcoreSnapshot Snapshot() const;
 
  private:

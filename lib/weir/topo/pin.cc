@@ -23,4 +23,14 @@ absl::Status PinThisThread(uint32_t id) {
   return absl::OkStatus();
 }
 
+void KeepThisThreadOff(std::span<const uint32_t> ids) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return;
+  for (const uint32_t id : ids) {
+    if (id < CPU_SETSIZE) CPU_CLR(id, &set);
+  }
+  // Of an empty set the kernel says no, and all stays as it is.
+  sched_setaffinity(0, sizeof(set), &set);
+}
+
 }  // namespace weir

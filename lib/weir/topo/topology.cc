@@ -3,6 +3,7 @@
 #include <hwloc.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -63,9 +64,24 @@ LcoreInfo Describe(hwloc_topology_t topology, hwloc_obj_t pu) {
       hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
   // Of one thread a core if the system does not tell.
   info.core = core == nullptr ? pu->logical_index : core->logical_index;
-  const int node = hwloc_bitmap_first(pu->nodeset);
-  info.numa_node = node;
+  info.numa_node = hwloc_bitmap_first(pu->nodeset);
+  const hwloc_obj_t l3 =
+      hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_L3CACHE, pu);
+  if (l3 != nullptr) info.l3 = static_cast<int>(l3->logical_index);
   return info;
+}
+
+// What the kernel was told to keep its hands off, as a list such as "2-5".
+Bitmap Isolated(hwloc_topology_t topology) {
+  Bitmap isolated(hwloc_bitmap_alloc());
+  // Of another machine, described by hwloc's environment, nothing is known.
+  if (hwloc_topology_is_thissystem(topology) == 0) return isolated;
+  std::ifstream file("/sys/devices/system/cpu/isolated");
+  std::string list;
+  if (std::getline(file, list) && !list.empty()) {
+    hwloc_bitmap_list_sscanf(isolated.get(), list.c_str());
+  }
+  return isolated;
 }
 
 std::string Join(std::span<const LcoreInfo> lcores) {
@@ -94,13 +110,16 @@ absl::StatusOr<Topology> Topology::Read() {
   if (!loaded.ok()) return loaded.status();
   hwloc_topology* const hwloc = loaded->get();
   const Bitmap usable = Usable(hwloc);
+  const Bitmap isolated = Isolated(hwloc);
   Topology topology;
   hwloc_obj_t object = nullptr;
   while ((object = hwloc_get_next_obj_by_type(hwloc, HWLOC_OBJ_PU, object)) !=
          nullptr) {
     topology.existing_.push_back(object->os_index);
     if (hwloc_bitmap_isset(usable.get(), object->os_index) != 0) {
-      topology.lcores_.push_back(Describe(hwloc, object));
+      LcoreInfo& lcore = topology.lcores_.emplace_back(Describe(hwloc, object));
+      lcore.is_isolated =
+          hwloc_bitmap_isset(isolated.get(), object->os_index) != 0;
     }
   }
   while ((object = hwloc_get_next_obj_by_type(hwloc, HWLOC_OBJ_NUMANODE,

@@ -21,6 +21,10 @@ struct LcoreInfo {
   uint32_t core = 0;
   // -1 on a machine that does not tell.
   int numa_node = -1;
+  // Processors with the same number share a last-level cache; -1 as above.
+  int l3 = -1;
+  // Kept free of other work by the kernel (isolcpus).
+  bool is_isolated = false;
 };
 
 // What the machine looked like when it was read. Any thread.
