@@ -40,17 +40,16 @@ TEST(PortTest, TellsWhatItIsAndWhatWasChosen) {
   EXPECT_FALSE(port.mac().is_multicast());
 }
 
-TEST(PortTest, HasOneQueueADirectionAndRefusesMore) {
+TEST(PortTest, HasOneQueueADirectionUnlessAskedForMore) {
   Lab lab;
   const Port port = OpenOrDie("null:", *lab.pool, kSmall);
   EXPECT_THAT(port.rx, SizeIs(1));
   EXPECT_THAT(port.tx, SizeIs(1));
   EXPECT_EQ(port.rx[0].depth(), 64u);
   EXPECT_EQ(port.tx[0].depth(), 64u);
-  const auto many = Port::Open("null:", *lab.pool, {.rx_queues = 2});
-  EXPECT_EQ(many.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(many.status().message()),
-              HasSubstr("a port has 1 RX queue and 1 TX queue, got 2 and 1"));
+  EXPECT_EQ(port.rx_method(), RxMethod::kSingleQueue);
+  EXPECT_EQ(port.queues().rx, 1u);
+  EXPECT_EQ(port.queues().tx, 1u);
 }
 
 TEST(PortTest, RefusesADepthOutOfRange) {

@@ -19,11 +19,6 @@ constexpr uint32_t kMinDepth = 32;
 constexpr uint32_t kMaxDepth = 32768;
 
 absl::Status CheckOptions(const std::string& name, const PortOptions& options) {
-  if (options.rx_queues != 1 || options.tx_queues != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ": a port has 1 RX queue and 1 TX queue, got ",
-                     options.rx_queues, " and ", options.tx_queues));
-  }
   for (const uint32_t depth : {options.rx_depth, options.tx_depth}) {
     if (depth < kMinDepth || depth > kMaxDepth) {
       return absl::InvalidArgumentError(
@@ -42,15 +37,42 @@ uint32_t Depth(const verbs::Device& device, uint32_t wanted) {
 }
 
 absl::StatusOr<std::shared_ptr<PortContext>> CreateContext(
-    const PortDevice& device, MbufPool& pool) {
+    const PortDevice& device, const PortQueues& queues, MbufPool& pool) {
   absl::StatusOr<verbs::ProtectionDomain> domain =
       verbs::ProtectionDomain::Create(*device.device());
   if (!domain.ok()) return domain.status();
   absl::StatusOr<verbs::MemoryRegion> region =
       verbs::MemoryRegion::Register(*domain, pool.arena().bytes());
   if (!region.ok()) return region.status();
-  return std::make_shared<PortContext>(PortContext{
-      device.device(), *std::move(domain), *std::move(region), device.info()});
+  PortInfo info = device.info();
+  info.queues = queues;
+  return std::make_shared<PortContext>(
+      PortContext{device.device(), *std::move(domain), *std::move(region),
+                  std::move(info)});
+}
+
+absl::StatusOr<std::vector<TxQueue>> CreateTx(
+    const std::shared_ptr<PortContext>& context, const MbufPool& pool,
+    uint32_t depth) {
+  std::vector<TxQueue> queues;
+  for (uint32_t i = 0; i < context->info.queues.tx; ++i) {
+    absl::StatusOr<TxQueue> queue = TxQueue::Create(context, pool, depth);
+    if (!queue.ok()) return queue.status();
+    queues.push_back(*std::move(queue));
+  }
+  return queues;
+}
+
+absl::StatusOr<std::vector<RxQueue>> CreateRx(
+    const std::shared_ptr<PortContext>& context, const MbufPool& pool,
+    const RxQueue::Options& options) {
+  const uint32_t count = context->info.queues.rx;
+  if (count > 1) return RxQueue::CreateSpread(context, pool, options, count);
+  absl::StatusOr<RxQueue> queue = RxQueue::Create(context, pool, options);
+  if (!queue.ok()) return queue.status();
+  std::vector<RxQueue> queues;
+  queues.push_back(*std::move(queue));
+  return queues;
 }
 
 }  // namespace
@@ -66,24 +88,30 @@ absl::StatusOr<Port> Port::Open(PortDevice device, MbufPool& pool,
                                 const PortOptions& options) {
   const absl::Status valid = CheckOptions(device.info().name, options);
   if (!valid.ok()) return valid;
+  const absl::StatusOr<PortQueues> queues =
+      ChooseQueues(device.info(), device.device()->rss(),
+                   {.rx = options.rx_queues,
+                    .tx = options.tx_queues,
+                    .needs_all_rx = options.needs_all_rx_queues});
+  if (!queues.ok()) return queues.status();
   const absl::StatusOr<std::shared_ptr<PortContext>> context =
-      CreateContext(device, pool);
+      CreateContext(device, *queues, pool);
   if (!context.ok()) return context.status();
   // The other way round the port would receive its own broadcasts.
-  absl::StatusOr<TxQueue> tx = TxQueue::Create(
-      *context, pool, Depth(*device.device(), options.tx_depth));
+  absl::StatusOr<std::vector<TxQueue>> tx =
+      CreateTx(*context, pool, Depth(*device.device(), options.tx_depth));
   if (!tx.ok()) return tx.status();
-  absl::StatusOr<RxQueue> rx =
-      RxQueue::Create(*context, pool,
-                      {.depth = Depth(*device.device(), options.rx_depth),
-                       .timestamps = options.timestamps});
+  absl::StatusOr<std::vector<RxQueue>> rx =
+      CreateRx(*context, pool,
+               {.depth = Depth(*device.device(), options.rx_depth),
+                .timestamps = options.timestamps});
   if (!rx.ok()) return rx.status();
 
-  Port port(std::make_shared<PortMonitor>(device.info(), device.device()));
-  port.monitor_->AddRx(rx->counters());
-  port.monitor_->AddTx(tx->counters());
-  port.rx.push_back(*std::move(rx));
-  port.tx.push_back(*std::move(tx));
+  Port port(std::make_shared<PortMonitor>((*context)->info, device.device()));
+  for (const RxQueue& queue : *rx) port.monitor_->AddRx(queue.counters());
+  for (const TxQueue& queue : *tx) port.monitor_->AddTx(queue.counters());
+  port.rx = *std::move(rx);
+  port.tx = *std::move(tx);
   return port;
 }
 
@@ -92,8 +120,9 @@ uint64_t Port::MbufsHeld(const PortInfo& device, const PortOptions& options,
   const uint64_t segments = SegmentsFor(
       static_cast<uint32_t>(device.mtu_bytes + net::kL2OverheadBytes),
       chunk_bytes, headroom_bytes);
+  const uint64_t rx_queues = device.can_spread ? options.rx_queues : 1;
   const uint64_t frames =
-      uint64_t{options.rx_queues} * std::bit_ceil(options.rx_depth) +
+      rx_queues * std::bit_ceil(options.rx_depth) +
       uint64_t{options.tx_queues} * std::bit_ceil(options.tx_depth);
   return frames * segments;
 }

@@ -17,15 +17,19 @@
 #include "weir/port/port_device.h"
 #include "weir/port/port_info.h"
 #include "weir/port/port_monitor.h"
+#include "weir/port/queue_choice.h"
 #include "weir/port/rx_queue.h"
 #include "weir/port/tx_queue.h"
 
 namespace weir {
 
 struct PortOptions {
-  // One queue a direction, until several are supported.
+  // Up to kMaxQueues. A device that cannot spread frames gives one RX queue in
+  // place of several (RxMethod::kSoftwareDispatch), or, if all are needed, an
+  // error.
   uint32_t rx_queues = 1;
   uint32_t tx_queues = 1;
+  bool needs_all_rx_queues = false;
   // Frames a queue has room for, rounded up to a power of two. The device may
   // give less: QueueStats and the queue tell.
   uint32_t rx_depth = 1024;
@@ -42,8 +46,9 @@ class Port {
   // `pool` with it and creates the queues. `pool` must outlive the port, its
   // queues and its monitor. InvalidArgument for options that cannot work,
   // PermissionDenied without CAP_NET_RAW, Unimplemented for a device without
-  // raw packets, ResourceExhausted for limits (locked memory); the message
-  // names object, value and remedy.
+  // raw packets, FailedPrecondition for one that cannot spread frames over the
+  // RX queues that are needed, ResourceExhausted for limits (locked memory);
+  // the message names object, value and remedy.
   static absl::StatusOr<Port> Open(absl::string_view name, MbufPool& pool,
                                    const PortOptions& options = {});
   // The same for a device that is open already.
@@ -62,6 +67,9 @@ class Port {
   const std::string& chosen() const noexcept { return info().chosen; }
   net::MacAddress mac() const noexcept { return info().mac; }
   uint32_t mtu_bytes() const noexcept { return info().mtu_bytes; }
+  // What was asked for and what there is: rx and tx have as many.
+  const PortQueues& queues() const noexcept { return info().queues; }
+  RxMethod rx_method() const noexcept { return queues().rx_method; }
   // -1 if unknown.
   int numa_node() const noexcept { return info().numa_node; }
 
@@ -77,7 +85,9 @@ class Port {
   std::shared_ptr<PortMonitor> monitor_;
 
  public:
-  // For pipelines to take: `std::move(port.rx[0])`.
+  // For pipelines to take: `std::move(port.rx[0])`. Each is one lcore's. One
+  // that no lcore polls holds up the others where the device makes frames wait
+  // for receives; one that is gone drops its share of the frames.
   std::vector<RxQueue> rx;
   std::vector<TxQueue> tx;
 };

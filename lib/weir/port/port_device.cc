@@ -213,6 +213,7 @@ absl::StatusOr<PortDevice> PortDevice::Open(absl::string_view name) {
   info.device = choice->device->name();
   info.device_port = choice->port;
   info.chosen = choice->chosen;
+  info.can_spread = choice->device->rss().can_spread();
   const std::optional<verbs::SoftDeviceInfo> soft =
       verbs::QuerySoftDevice(choice->device->context());
   if (soft) {

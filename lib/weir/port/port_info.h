@@ -10,6 +10,35 @@
 
 namespace weir {
 
+// How frames come to the RX queues of a port.
+enum class RxMethod : uint8_t {
+  // One queue was asked for, and gets every frame.
+  kSingleQueue,
+  // The device spreads frames over the queues by a hash.
+  kRss,
+  // Several were asked for, the device cannot spread frames: there is one
+  // queue, and who wants more has to spread its frames in software.
+  kSoftwareDispatch,
+};
+
+// What of an IP packet the hash of kRss is over. Both directions of a flow have
+// one hash, and so have all fragments of a datagram, by their addresses alone.
+enum class RxHash : uint8_t {
+  kNone,
+  kAddresses,
+  // And the ports of TCP and UDP of packets that are no fragments.
+  kAddressesAndPorts,
+};
+
+// The queues that were asked for and those there are.
+struct PortQueues {
+  RxMethod rx_method = RxMethod::kSingleQueue;
+  RxHash rx_hash = RxHash::kNone;
+  uint32_t rx_wanted = 1;
+  uint32_t rx = 1;
+  uint32_t tx = 1;
+};
+
 // Plain facts; they do not change while the port is open.
 struct PortInfo {
   // What the user wrote.
@@ -28,6 +57,10 @@ struct PortInfo {
   int numa_node = -1;
   // True for a device of the software HCA.
   bool is_soft = false;
+  // Whether the device can spread received frames over several queues.
+  bool can_spread = false;
+  // Of a port that is open.
+  PortQueues queues = {};
 };
 
 }  // namespace weir

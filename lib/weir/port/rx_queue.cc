@@ -10,18 +10,21 @@
 #include "absl/strings/str_cat.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/net/ethernet.h"
+#include "weir/port/rx_spread.h"
+#include "weir/port/sole_rx_end.h"
 #include "weir/verbs/soft_hca.h"
 
 namespace weir {
 namespace {
 
 // How often an empty completion queue is looked at again for the completions
-// of a failed QP.
+// of what failed.
 constexpr uint32_t kMaxEmptyPolls = 1000;
 
-// SegmentsFor's count for `context`, or why the port cannot have it.
-absl::StatusOr<uint32_t> Segments(const PortContext& context,
-                                  const MbufPool& pool) {
+// What the end of a queue is asked for, or why the port cannot have it.
+absl::StatusOr<RxEndOptions> EndOptions(const PortContext& context,
+                                        const MbufPool& pool,
+                                        const RxQueue::Options& options) {
   const auto frame_bytes =
       static_cast<uint32_t>(context.info.mtu_bytes + net::kL2OverheadBytes);
   const uint32_t segments =
@@ -35,7 +38,9 @@ absl::StatusOr<uint32_t> Segments(const PortContext& context,
         "takes ",
         max, " in a receive; use larger mbufs or a smaller MTU"));
   }
-  return segments;
+  return RxEndOptions{.depth = options.depth,
+                      .segments = segments,
+                      .timestamps = options.timestamps};
 }
 
 }  // namespace
@@ -43,42 +48,38 @@ absl::StatusOr<uint32_t> Segments(const PortContext& context,
 absl::StatusOr<RxQueue> RxQueue::Create(std::shared_ptr<PortContext> context,
                                         const MbufPool& pool,
                                         const Options& options) {
-  const uint32_t depth = options.depth;
-  const absl::StatusOr<uint32_t> segments = Segments(*context, pool);
-  if (!segments.ok()) return segments.status();
-  absl::StatusOr<verbs::CompletionQueue> cq =
-      options.timestamps
-          ? verbs::CompletionQueue::CreateWithTimes(*context->device, depth)
-          : verbs::CompletionQueue::Create(*context->device, depth);
-  if (!cq.ok()) return cq.status();
-  absl::StatusOr<verbs::QueuePair> qp = verbs::QueuePair::Create(
-      context->domain, *cq, *cq,
-      {.receive_depth = depth, .receive_segments = *segments});
-  if (!qp.ok()) return qp.status();
-  const uint8_t port = context->info.device_port;
-  const absl::Status ready = qp->ModifyOrStatus(IBV_QPS_INIT, port);
-  if (!ready.ok()) return ready;
-  absl::StatusOr<verbs::Flow> flow = verbs::Flow::CreateForAllFrames(*qp, port);
-  if (!flow.ok()) return flow.status();
-  RxSlots slots(pool,
-                std::bit_floor(std::min(depth, qp->obtained().receive_depth)),
-                *segments, context->region.lkey());
-  return RxQueue(std::move(context), std::move(slots), *std::move(cq),
-                 *std::move(qp), *std::move(flow));
+  const auto wanted = EndOptions(*context, pool, options);
+  if (!wanted.ok()) return wanted.status();
+  auto end = SoleRxEnd::Create(context, *wanted);
+  if (!end.ok()) return end.status();
+  return RxQueue(std::move(context), pool, *wanted, *std::move(end));
 }
 
-RxQueue::RxQueue(std::shared_ptr<PortContext> context, RxSlots slots,
-                 verbs::CompletionQueue cq, verbs::QueuePair qp,
-                 verbs::Flow flow)
+absl::StatusOr<std::vector<RxQueue>> RxQueue::CreateSpread(
+    std::shared_ptr<PortContext> context, const MbufPool& pool,
+    const Options& options, uint32_t count) {
+  const auto wanted = EndOptions(*context, pool, options);
+  if (!wanted.ok()) return wanted.status();
+  const auto spread = RxSpread::Create(context, count, *wanted);
+  if (!spread.ok()) return spread.status();
+  std::vector<RxQueue> queues;
+  for (std::unique_ptr<RxEnd>& end : RxSpread::Ends(*spread)) {
+    queues.push_back(RxQueue(context, pool, *wanted, std::move(end)));
+  }
+  return queues;
+}
+
+RxQueue::RxQueue(std::shared_ptr<PortContext> context, const MbufPool& pool,
+                 const RxEndOptions& options, std::unique_ptr<RxEnd> end)
     : counters_(std::make_shared<RxCounters>()),
       work_(std::make_unique<Work>()),
-      refill_(std::clamp(slots.depth() / 2, 1U, kRefill)),
+      cq_(&end->cq()),
       backoff_(TscHz()),
       context_(std::move(context)),
-      slots_(std::move(slots)),
-      cq_(std::move(cq)),
-      qp_(std::move(qp)),
-      flow_(std::move(flow)) {
+      slots_(pool, std::bit_floor(std::min(options.depth, end->depth())),
+             options.segments, context_->region.lkey()),
+      end_(std::move(end)) {
+  refill_ = std::clamp(slots_.depth() / 2, 1U, kRefill);
   for (uint32_t i = 0; i < kRefill; ++i) {
     work_->requests[i] = {};
     work_->requests[i].next = &work_->requests[(i + 1) % kRefill];
@@ -90,10 +91,10 @@ void RxQueue::Receive(Burst& burst, Lcore& lcore) noexcept {
   if (state_ != State::kReceiving) [[unlikely]] {
     if (!Start(lcore)) return;
   }
-  const bool timed = cq_.has_times();
-  const int count = timed
-                        ? cq_.PollWithTimes(work_->completions, work_->times_ns)
-                        : cq_.Poll(work_->completions);
+  const bool timed = cq_->has_times();
+  const int count =
+      timed ? cq_->PollWithTimes(work_->completions, work_->times_ns)
+            : cq_->Poll(work_->completions);
   const std::span<const ibv_wc> completions(
       work_->completions.data(), static_cast<size_t>(std::max(count, 0)));
   size_t good = 0;
@@ -135,10 +136,8 @@ bool RxQueue::finished() const noexcept {
 // receive.
 bool RxQueue::Start(Lcore& lcore) noexcept {
   if (!backoff_.Due(lcore.now_tsc())) return false;
-  const uint8_t port = context_->info.device_port;
   if (state_ == State::kFailed) {
-    if (qp_.Modify(IBV_QPS_RESET, port) != 0 ||
-        qp_.Modify(IBV_QPS_INIT, port) != 0) {
+    if (!end_->Renew()) {
       backoff_.Failed(lcore.now_tsc());
       return false;
     }
@@ -146,8 +145,7 @@ bool RxQueue::Start(Lcore& lcore) noexcept {
     counters_->recoveries.Add(1);
   }
   if (!Refill(lcore)) return false;
-  if (qp_.Modify(IBV_QPS_RTR, port) != 0 ||
-      qp_.Modify(IBV_QPS_RTS, port) != 0) {
+  if (!end_->Open()) {
     Fail(0, lcore);
     return false;
   }
@@ -189,22 +187,21 @@ bool RxQueue::Post(uint32_t count) noexcept {
   }
   ibv_recv_wr* const rest = std::exchange(requests[count - 1].next, nullptr);
   ibv_recv_wr* bad = nullptr;
-  const int error = qp_.PostReceive(requests[0], &bad);
+  const int error = end_->Post(requests[0], &bad);
   requests[count - 1].next = rest;
   if (error != 0) return false;
   posted_ += count;
   return true;
 }
 
-// Stops the QP and takes note of every receive that it still had, `seen` of
+// Stops the end and takes note of every receive that it still had, `seen` of
 // which have completed in vain: one with an error, the others flushed. The
 // mbufs stay in their slots and are posted again by the next Start.
 void RxQueue::Fail(uint32_t seen, Lcore& lcore) noexcept {
-  const uint8_t port = context_->info.device_port;
   const uint32_t outstanding = posted_ - completed_;
-  qp_.Modify(IBV_QPS_ERR, port);
+  end_->Fail();
   Drain(outstanding - seen);
-  qp_.Modify(IBV_QPS_RESET, port);
+  end_->Reset();
   counters_->errors.Add(1);
   counters_->flushed.Add(outstanding);
   posted_ = 0;
@@ -214,11 +211,11 @@ void RxQueue::Fail(uint32_t seen, Lcore& lcore) noexcept {
 }
 
 // Takes the completions of `outstanding` receives, as far as they come: a
-// device may withhold them until the QP is reset.
+// device may withhold them until the end is reset.
 void RxQueue::Drain(uint32_t outstanding) noexcept {
   uint32_t empty_polls = 0;
   while (outstanding != 0 && empty_polls < kMaxEmptyPolls) {
-    const int count = cq_.Poll(work_->completions);
+    const int count = cq_->Poll(work_->completions);
     if (count <= 0) {
       ++empty_polls;
     } else {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "weir/mbuf/burst.h"
@@ -17,18 +18,18 @@
 #include "weir/port/backoff.h"
 #include "weir/port/port_context.h"
 #include "weir/port/queue_stats.h"
+#include "weir/port/rx_end.h"
 #include "weir/port/rx_slots.h"
 #include "weir/verbs/completion_queue.h"
-#include "weir/verbs/flow.h"
-#include "weir/verbs/queue_pair.h"
 
 namespace weir {
 
 // An Inlet. Posts its first receives when it is first polled, from the cache of
-// the lcore that polls it, and starts receiving then. A QP that failed is
-// drained, reset and filled again, later each time if it keeps failing.
-// Movable. It may be destroyed on another thread once its lcore has stopped;
-// its mbufs return to that lcore's cache.
+// the lcore that polls it, and starts receiving then. A QP, or work queue, that
+// failed is drained, reset and filled again, later each time if it keeps
+// failing; the other queues of the port go on meanwhile. Movable. It may be
+// destroyed on another thread once its lcore has stopped; its mbufs return to
+// that lcore's cache.
 class RxQueue {
  public:
   struct Options {
@@ -38,11 +39,17 @@ class RxQueue {
     bool timestamps = false;
   };
 
-  // A queue on `context`, whose pool is `pool`. Errors as Port::Open. Control
-  // thread, before Launch.
+  // A queue on `context`, whose pool is `pool`: the only one, which gets every
+  // frame. Errors as Port::Open. Control thread, before Launch.
   static absl::StatusOr<RxQueue> Create(std::shared_ptr<PortContext> context,
                                         const MbufPool& pool,
                                         const Options& options);
+
+  // `count` queues, 2 at least, that the device spreads frames over
+  // (RxSpread). The same otherwise.
+  static absl::StatusOr<std::vector<RxQueue>> CreateSpread(
+      std::shared_ptr<PortContext> context, const MbufPool& pool,
+      const Options& options, uint32_t count);
 
   // Appends up to kDefaultBurst frames to an empty burst. Owner lcore only.
   void Receive(Burst& burst, Lcore& lcore) noexcept;
@@ -74,8 +81,8 @@ class RxQueue {
     std::array<ibv_recv_wr, kRefill> requests;
   };
 
-  RxQueue(std::shared_ptr<PortContext> context, RxSlots slots,
-          verbs::CompletionQueue cq, verbs::QueuePair qp, verbs::Flow flow);
+  RxQueue(std::shared_ptr<PortContext> context, const MbufPool& pool,
+          const RxEndOptions& options, std::unique_ptr<RxEnd> end);
 
   bool Start(Lcore& lcore) noexcept;
   void SetTimes(std::span<Mbuf* const> frames) noexcept;
@@ -86,6 +93,8 @@ class RxQueue {
 
   std::shared_ptr<RxCounters> counters_;
   std::unique_ptr<Work> work_;
+  // That of the end.
+  const verbs::CompletionQueue* cq_;
   State state_ = State::kEmpty;
   // Free-running: receives posted and receives completed.
   uint32_t posted_ = 0;
@@ -96,9 +105,7 @@ class RxQueue {
   Backoff backoff_;
   std::shared_ptr<PortContext> context_;
   RxSlots slots_;
-  verbs::CompletionQueue cq_;
-  verbs::QueuePair qp_;
-  verbs::Flow flow_;
+  std::unique_ptr<RxEnd> end_;
 };
 
 static_assert(Inlet<RxQueue>);
