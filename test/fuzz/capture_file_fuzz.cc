@@ -30,7 +30,7 @@ using hca::CaptureWriter;
 // What a pipe holds without a reader (pipe(7)).
 constexpr size_t kPipeBytes = 65536;
 // One input in so many goes through a pipe, one is copied.
-constexpr size_t kTurns = 64;
+constexpr size_t kTurns = 256;
 // A pcap file counts seconds in 32 bits.
 constexpr uint64_t kTimeLimitNs = (uint64_t{1} << 32) * 1'000'000'000;
 
