@@ -70,6 +70,46 @@ TEST_F(ReferenceTest, ThePayloadStaysUntilTheLastUserIsFreed) {
   EXPECT_EQ(lab_.pool->used_mbufs(), 0u);
 }
 
+TEST_F(ReferenceTest, SeveralAtOnceShowOnePieceAfterTheOther) {
+  const FrameBytes frame = MakeFrame(100, 7);
+  Mbuf& packet = MakePacket(cache_, frame);
+  const std::array<Mbuf*, 3> references{&Alloc(), &Alloc(), &Alloc()};
+  cache_.ReferAll(references, packet, packet, 10, 30);
+  Free(packet);
+  EXPECT_EQ(lab_.pool->used_mbufs(), 4u);
+  for (size_t i = 0; i < references.size(); ++i) {
+    const auto begin = frame.begin() + 10 + 30 * static_cast<ptrdiff_t>(i);
+    EXPECT_EQ(BytesOf(*references[i]), FrameBytes(begin, begin + 30));
+    Free(*references[i]);
+  }
+  EXPECT_EQ(lab_.pool->used_mbufs(), 0u);
+}
+
+TEST_F(ReferenceTest, AFrameLikeAnotherHasItsMetadataAndOtherBytes) {
+  Mbuf& packet = MakePacket(cache_, MakeFrame(100, 7));
+  Mbuf& one = MakePacket(cache_, MakeFrame(20, 1));
+  one.set_hash(5);
+  one.set_timestamp_ns(6);
+  one.info().protocol = 17;
+  one.Append(one, Refer(packet, 0, 50));
+  Mbuf& other = Alloc();
+  other.LeadLike(one, 64, Refer(packet, 50, 50));
+  EXPECT_EQ(other.headroom_bytes(), 64u);
+  EXPECT_EQ(other.data_bytes(), 20u);
+  EXPECT_EQ(other.frame_bytes(), 70u);
+  EXPECT_EQ(other.segments(), 2u);
+  EXPECT_EQ(other.hash(), 5u);
+  EXPECT_EQ(other.timestamp_ns(), 6u);
+  EXPECT_EQ(other.info(), one.info());
+  EXPECT_TRUE(other.may_share());
+  EXPECT_NE(other.data(), one.data());
+  EXPECT_EQ(other.next()->data(), packet.data() + 50);
+  Free(one);
+  Free(other);
+  Free(packet);
+  EXPECT_EQ(lab_.pool->used_mbufs(), 0u);
+}
+
 TEST_F(ReferenceTest, AReferenceToAReferenceUsesTheSameOwner) {
   Mbuf& packet = MakePacket(cache_, MakeFrame(100, 7));
   Mbuf& first = Refer(packet, 10, 50);

@@ -110,15 +110,23 @@ class alignas(kCacheLine) Mbuf {
     frame_bytes_ = bytes;
   }
 
-  // Appends `tail`, a frame of its own until now, to this first segment, whose
-  // last segment is `last` (this one, if the frame has one segment). A frame
-  // has up to 65535 segments.
+  // Appends `tail`, a frame of its own until now, to this first segment of a
+  // frame that ends in `last`, maybe this one. A frame has up to 65535 segments.
   void Append(Mbuf& last, Mbuf& tail) noexcept {
     assert(last.next() == nullptr);
     last.next_ |= reinterpret_cast<uintptr_t>(&tail);
     next_ |= tail.next_ & kMayShare;
     frame_bytes_ += tail.frame_bytes_;
     segments_ = static_cast<uint16_t>(segments_ + tail.segments_);
+  }
+
+  // Makes this the first segment of a frame like that of `like`, with data of
+  // its own after `headroom_bytes` and `reference`, made by Refer, behind it.
+  void LeadLike(const Mbuf& like, uint32_t headroom_bytes,
+                Mbuf& reference) noexcept {
+    std::memcpy(static_cast<void*>(this), &like, offsetof(Mbuf, chunk_));
+    data_ = chunk_ + headroom_bytes;
+    next_ = reinterpret_cast<uintptr_t>(&reference) | kMayShare;
   }
 
   // Makes this segment, whose chain is given up, a frame of its own again: of
@@ -141,8 +149,7 @@ class alignas(kCacheLine) Mbuf {
     frame_bytes_ -= bytes;
   }
 
-  // First segment of a frame that ends in `last`: cuts `bytes`, which `last`
-  // must have, off its end.
+  // The same off the end of a frame, in `last`, which must have them.
   void TrimBack(Mbuf& last, uint32_t bytes) noexcept {
     assert(bytes <= last.data_bytes_);
     last.data_bytes_ -= bytes;
@@ -157,10 +164,9 @@ class alignas(kCacheLine) Mbuf {
     frame_bytes_ += bytes;
   }
 
-  // First segment: copies `bytes` from the front of the segment behind it,
-  // which must have them, to the end of its own, where there must be tailroom,
-  // and cuts them off there. A segment that gave all it had has to go:
-  // UnlinkNext.
+  // First segment: moves `bytes` from the front of the segment behind it, which
+  // must have them, to its own tailroom, which must be as large. A segment that
+  // gave all it had has to go: UnlinkNext.
   void PullFromNext(uint32_t bytes) noexcept {
     Mbuf& behind = *next();
     assert(bytes <= tailroom_bytes() && bytes <= behind.data_bytes_);
@@ -170,8 +176,7 @@ class alignas(kCacheLine) Mbuf {
     behind.data_bytes_ -= bytes;
   }
 
-  // First segment: takes the segment behind it, which must be empty, out of the
-  // frame. It is the caller's now, as a frame of its own.
+  // First segment: gives the one behind it, which must be empty, to the caller.
   Mbuf& UnlinkNext() noexcept {
     Mbuf& behind = *next();
     assert(behind.data_bytes_ == 0);
@@ -184,9 +189,9 @@ class alignas(kCacheLine) Mbuf {
   // A frame of one segment that shares nothing.
   bool is_plain() const noexcept { return next_ == 0; }
 
-  // For chains of many plain frames at once, none of which is read for it:
-  // `next` follows this segment; what SetFrame says of the whole frame goes to
-  // the first.
+  // For chains of many plain frames at once, none of which is read for it: who
+  // follows this segment; of the first segment, what is said of the whole
+  // frame.
   void SetNext(Mbuf& next) noexcept {
     next_ = reinterpret_cast<uintptr_t>(&next);
   }

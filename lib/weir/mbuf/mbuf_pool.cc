@@ -42,6 +42,19 @@ MbufCache::MbufCache(MbufPool& pool) noexcept
           static_cast<uint32_t>(std::countr_zero(pool.options_.chunk_bytes))),
       pool_(pool) {}
 
+void MbufCache::ReferAll(std::span<Mbuf* const> references, Mbuf& packet,
+                         Mbuf& segment, uint32_t offset,
+                         uint32_t bytes) noexcept {
+  Mbuf& owner = OwnerOf(segment);
+  owner.users_ += static_cast<uint32_t>(references.size());
+  owner.next_ |= Mbuf::kMayShare;
+  packet.next_ |= Mbuf::kMayShare;
+  for (Mbuf* reference : references) {
+    reference->PointInto(segment, offset, bytes);
+    offset += bytes;
+  }
+}
+
 // Alloc of more than the loaded magazine has.
 size_t MbufCache::AllocAcross(std::span<Mbuf*> out) noexcept {
   size_t given = 0;
@@ -72,43 +85,62 @@ void MbufCache::FreeAcross(std::span<Mbuf* const> segments) noexcept {
 // Mbufs on their way back: it counts the users that leave a chunk and finds
 // out which mbufs nobody uses any more. The segments of a datagram that was cut
 // leave together, so users are taken off the count of an mbuf at once for all
-// that follow each other.
+// that follow each other. Those that are free go to the loaded magazine right
+// away.
 class MbufCache::Leavers {
  public:
-  explicit Leavers(MbufCache& cache) noexcept : cache_(cache) {}
+  explicit Leavers(MbufCache& cache) noexcept
+      : cache_(cache), count_(cache.loaded_count_.value()) {}
   Leavers(const Leavers&) = delete;
   Leavers& operator=(const Leavers&) = delete;
   ~Leavers() {
     if (owner_ != nullptr) Settle();
-    cache_.FreeSegments({free_.data(), count_});
+    cache_.loaded_count_.Set(count_);
   }
 
   void Add(Mbuf& segment) noexcept {
     if ((segment.next_ & Mbuf::kReference) != 0) {
-      Mbuf& owner = cache_.OwnerOf(segment);
-      segment.chunk_ = cache_.ChunkOf(segment);
-      AddFree(segment);
-      AddUserOf(owner);
+      AddReference(segment);
     } else if (segment.users_ != 0 || &segment == owner_) {
       AddUserOf(segment);
     } else {
-      AddFree(segment);
+      AddFree(HandleOf(segment));
     }
   }
 
  private:
-  void AddFree(Mbuf& mbuf) noexcept {
-    if (count_ == free_.size()) {
-      cache_.FreeSegments(free_);
-      count_ = 0;
+  uint32_t HandleOf(const Mbuf& mbuf) const noexcept {
+    return static_cast<uint32_t>(&mbuf - cache_.mbufs_);
+  }
+
+  void AddReference(Mbuf& reference) noexcept {
+    if (reference.chunk_ == owner_chunk_) {
+      ++users_;
+    } else {
+      AddUserOf(cache_.OwnerOf(reference));
     }
-    free_[count_++] = &mbuf;
+    const uint32_t handle = HandleOf(reference);
+    reference.chunk_ = cache_.ChunkOf(handle);
+    AddFree(handle);
+  }
+
+  void AddFree(uint32_t handle) noexcept {
+    if (count_ == kMagazineMbufs) [[unlikely]]
+      MakeRoom();
+    (*cache_.loaded_)[count_++] = handle;
+  }
+
+  void MakeRoom() noexcept {
+    cache_.loaded_count_.Set(count_);
+    cache_.LoadEmpty();
+    count_ = 0;
   }
 
   void AddUserOf(Mbuf& owner) noexcept {
     if (owner_ != &owner) {
       if (owner_ != nullptr) Settle();
       owner_ = &owner;
+      owner_chunk_ = owner.chunk_;
     }
     ++users_;
   }
@@ -118,7 +150,7 @@ class MbufCache::Leavers {
     assert(users_ <= owner_->users_ + 1);
     if (users_ > owner_->users_) {
       owner_->users_ = 0;
-      AddFree(*owner_);
+      AddFree(HandleOf(*owner_));
     } else {
       owner_->users_ -= users_;
     }
@@ -126,10 +158,11 @@ class MbufCache::Leavers {
   }
 
   MbufCache& cache_;
+  // Of the loaded magazine.
+  uint64_t count_;
   Mbuf* owner_ = nullptr;
+  const std::byte* owner_chunk_ = nullptr;
   uint32_t users_ = 0;
-  size_t count_ = 0;
-  std::array<Mbuf*, 64> free_;
 };
 
 void MbufCache::FreeShared(std::span<Mbuf* const> segments) noexcept {

@@ -58,9 +58,8 @@ class alignas(kCacheLine) MbufCache {
     return out.size();
   }
 
-  // Makes `reference`, which Alloc gave, a frame of one segment: `bytes` bytes,
-  // one at least, from `offset` of `segment` on, which is a part of `packet`.
-  // Owner lcore only.
+  // Makes `reference`, which Alloc gave, a frame: `bytes` bytes, one at least,
+  // from `offset` of `segment`, a part of `packet`, on. Owner lcore only.
   void Refer(Mbuf& reference, Mbuf& packet, Mbuf& segment, uint32_t offset,
              uint32_t bytes) noexcept {
     Mbuf& owner = OwnerOf(segment);
@@ -70,9 +69,12 @@ class alignas(kCacheLine) MbufCache {
     reference.PointInto(segment, offset, bytes);
   }
 
-  // Takes back single segments that share nothing, whatever their chain
-  // pointers say: not one of them is read. Owner lcore only, but the mbufs may
-  // come from any lcore.
+  // The same for several, one behind the other, of `bytes` bytes each.
+  void ReferAll(std::span<Mbuf* const> references, Mbuf& packet, Mbuf& segment,
+                uint32_t offset, uint32_t bytes) noexcept;
+
+  // Takes back single segments that share nothing, from any lcore, whatever
+  // their chain pointers say: not one of them is read. Owner lcore only.
   void FreeSegments(std::span<Mbuf* const> segments) noexcept {
     if (segments.size() > kMagazineMbufs - loaded_count_.value()) [[unlikely]] {
       FreeAcross(segments);
@@ -113,8 +115,7 @@ class alignas(kCacheLine) MbufCache {
   // Handles of free mbufs, the newest last.
   using Handles = std::array<uint32_t, kMagazineMbufs>;
 
-  // Moves as many handles as `out` or `segments` is long; the loaded magazine
-  // must have them, or the room.
+  // From and to the loaded magazine, which must have them, or the room.
   void Take(std::span<Mbuf*> out) noexcept {
     const uint64_t left = loaded_count_.value() - out.size();
     const uint32_t* handles = loaded_->data() + left;
@@ -136,8 +137,8 @@ class alignas(kCacheLine) MbufCache {
     return mbufs_[static_cast<size_t>(segment.chunk_ - chunks_) >>
                   chunk_shift_];
   }
-  std::byte* ChunkOf(const Mbuf& mbuf) const noexcept {
-    return chunks_ + (static_cast<size_t>(&mbuf - mbufs_) << chunk_shift_);
+  std::byte* ChunkOf(uint32_t handle) const noexcept {
+    return chunks_ + (size_t{handle} << chunk_shift_);
   }
   size_t AllocAcross(std::span<Mbuf*> out) noexcept;
   void FreeAcross(std::span<Mbuf* const> segments) noexcept;
@@ -171,8 +172,7 @@ class MbufPool {
     uint32_t chunk_bytes = 2048;
     // Bytes that receives leave in front of a frame, for encapsulation.
     uint32_t headroom_bytes = 128;
-    // Number of caches, one for each lcore that takes or gives mbufs; up to
-    // 4096.
+    // One for each lcore that takes or gives mbufs; up to 4096.
     uint32_t caches = 1;
     // Where the memory should be, -1 for anywhere.
     int numa_node = -1;
