@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "weir/base/big_endian.h"
+#include "weir/net/checksum.h"
 #include "weir/net/frame_length.h"
 #include "weir/net/ip_protocol.h"
 #include "weir/net/ipv4.h"
@@ -19,6 +19,8 @@ namespace {
 // Bits of the word with the offset of IPv4 (RFC 791 §3.1).
 constexpr uint16_t kMoreFragments = 0x2000;
 constexpr uint16_t kOffsetMask = 0x1fff;
+// The same of IPv6 (RFC 8200 §4.5).
+constexpr uint16_t kIpv6MoreFragments = 1;
 // An option goes into all fragments (RFC 791 §3.1, "copied flag").
 constexpr uint8_t kOptionCopied = 0x80;
 
@@ -70,19 +72,21 @@ FragmentHeaders::Outcome FragmentHeaders::StartIpv4(
   offset_ = uint32_t{8} * (word & kOffsetMask);
   if (offset_ + left_ > kMaxDatagramBytes) return Outcome::kTooFar;
   more_ = (word & kMoreFragments) != 0;
-  flags_ = word & static_cast<uint16_t>(~(kOffsetMask | kMoreFragments));
+  more_word_ = static_cast<uint16_t>((word & ~kOffsetMask) | kMoreFragments);
   protocol_ = ip.protocol;
   SetLayer2(head, l3_offset);
   data_offset_ = static_cast<uint32_t>(end);
   has_first_options_ = ip_bytes > sizeof ip;
   std::memcpy(template_.data(), head.data(), end);
+  offset_at_ =
+      static_cast<uint32_t>(l3_offset + offsetof(Ipv4Header, fragment));
+  offset_shift_ = 3;
   // What WriteNext puts in is not a part of the sum.
-  ip.total_length = Be16(0);
   ip.fragment = Be16(0);
   ip.checksum = Be16(0);
   StoreHeader(template_, l3_offset, ip);
   const Outcome outcome = SetSizes(mtu_bytes, ip_bytes);
-  SumTemplate();
+  if (outcome == Outcome::kStarted) FinishTemplate();
   return outcome;
 }
 
@@ -119,9 +123,14 @@ FragmentHeaders::Outcome FragmentHeaders::StartIpv6(
   protocol_ = fragment.next_header;
   SetLayer2(head, l3_offset);
   data_offset_ = static_cast<uint32_t>(l3_offset + data_offset);
+  more_word_ = kIpv6MoreFragments;
+  offset_at_ = static_cast<uint32_t>(
+      end + offsetof(Ipv6FragmentHeader, offset_and_more));
+  offset_shift_ = 0;
   StoreHeader(template_, end, fragment);
   const Outcome outcome = SetSizes(mtu_bytes, part->offset + sizeof fragment);
   if (outcome != Outcome::kStarted) return outcome;
+  FinishTemplate();
   // RFC 7112 §5: the first fragment has all headers.
   const bool fits = part->chain_end <= data_offset + step_;
   return fits || offset_ != 0 ? outcome : Outcome::kHeadersTooLong;
@@ -146,9 +155,30 @@ FragmentHeaders::Outcome FragmentHeaders::SetSizes(
   return Outcome::kStarted;
 }
 
-void FragmentHeaders::SumTemplate() noexcept {
-  sum_ = InternetSum();
-  sum_.Add({&template_[l3_offset_], header_bytes_ - l3_offset_});
+// Puts into the template what all fragments but the last have in common.
+void FragmentHeaders::FinishTemplate() noexcept {
+  StoreLengths(template_.data(), step_);
+  if (!is_ipv6_) middle_sum_ = SumIpv4();
+}
+
+uint16_t FragmentHeaders::SumIpv4() const noexcept {
+  InternetSum sum;
+  sum.Add({&template_[l3_offset_], header_bytes_ - l3_offset_});
+  return static_cast<uint16_t>(~sum.Checksum().host());
+}
+
+// Of layers 2 and 3, for a fragment with `data` bytes.
+void FragmentHeaders::StoreLengths(std::byte* header,
+                                   uint32_t data) const noexcept {
+  const std::span<std::byte> bytes{header, header_bytes_};
+  const size_t l3_bytes = header_bytes_ - l3_offset_ + data;
+  const size_t at = is_ipv6_ ? offsetof(Ipv6Header, payload_length)
+                             : offsetof(Ipv4Header, total_length);
+  const size_t length = is_ipv6_ ? l3_bytes - sizeof(Ipv6Header) : l3_bytes;
+  StoreHeader(bytes, l3_offset_ + at, Be16(static_cast<uint16_t>(length)));
+  if (length_offset_ != 0) [[unlikely]] {
+    StoreFrameLength(bytes, length_offset_, header_bytes_ + data);
+  }
 }
 
 // Leaves in the template what fragments behind the first one carry.
@@ -160,7 +190,7 @@ void FragmentHeaders::KeepCopiedOptions() noexcept {
       MoveCopiedOptions({&template_[begin], header_bytes_ - begin});
   template_[l3_offset_] = std::byte(static_cast<uint8_t>(0x40 | ip_bytes / 4));
   SetSizes(mtu_bytes_, ip_bytes);
-  SumTemplate();
+  FinishTemplate();
 }
 
 uint32_t FragmentHeaders::CountUpTo(uint32_t limit) const noexcept {
@@ -172,35 +202,17 @@ uint32_t FragmentHeaders::CountUpTo(uint32_t limit) const noexcept {
 }
 
 void FragmentHeaders::WriteNext(std::byte* out) noexcept {
-  for (uint32_t at = 0; at < header_bytes_; at += kBlock) {
-    std::memcpy(out + at, &template_[at], kBlock);
-  }
-  const std::span<std::byte> header{out, header_bytes_};
   const uint32_t data = data_bytes();
-  const bool more = !is_last();
-  const uint32_t l3_bytes = header_bytes_ - l3_offset_ + data;
-  if (is_ipv6_) {
-    const Be16 payload(static_cast<uint16_t>(l3_bytes - sizeof(Ipv6Header)));
-    StoreHeader(header, l3_offset_ + offsetof(Ipv6Header, payload_length),
-                payload);
-    const Be16 word(static_cast<uint16_t>(offset_ | (more ? 1 : 0)));
-    StoreHeader(header,
-                header_bytes_ - sizeof(Ipv6FragmentHeader) +
-                    offsetof(Ipv6FragmentHeader, offset_and_more),
-                word);
-  } else {
-    const uint32_t word = offset_ / 8 | flags_ | (more ? kMoreFragments : 0);
-    InternetSum sum = sum_;
-    sum.AddWord(Be32(l3_bytes << 16 | word));
-    StoreHeader(header, l3_offset_ + offsetof(Ipv4Header, total_length),
-                Be16(static_cast<uint16_t>(l3_bytes)));
-    StoreHeader(header, l3_offset_ + offsetof(Ipv4Header, fragment),
-                Be16(static_cast<uint16_t>(word)));
-    StoreHeader(header, l3_offset_ + offsetof(Ipv4Header, checksum),
-                sum.Checksum());
-  }
-  if (length_offset_ != 0) [[unlikely]] {
-    StoreFrameLength(header, length_offset_, header_bytes_ + data);
+  const uint32_t more_bit = is_ipv6_ ? kIpv6MoreFragments : kMoreFragments;
+  const uint32_t flags = is_last() ? more_word_ & ~more_bit : more_word_;
+  const uint32_t word = offset_ >> offset_shift_ | flags;
+  CopyTemplate(out, header_bytes_);
+  StoreLengths(out, data);
+  StoreWord(out + offset_at_, word);
+  if (!is_ipv6_) {
+    // Less the length of a middle one, in one's complement.
+    const uint32_t sum = Fold(middle_sum_ + data + (0xffff - step_));
+    StoreWord(out + offset_at_ + kChecksumBehind, ~Fold(Fold(sum) + word));
   }
   left_ -= data;
   offset_ += data;

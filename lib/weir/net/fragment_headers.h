@@ -9,9 +9,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
-#include "weir/net/checksum.h"
+#include "weir/base/big_endian.h"
 #include "weir/net/fragment_ids.h"
 
 namespace weir::net {
@@ -66,11 +67,48 @@ class FragmentHeaders {
   // if the first one has options that the others have not.
   uint32_t CountUpTo(uint32_t limit) const noexcept;
 
+  // How many of the next fragments, if fewer than `limit`, are like the next
+  // one but for their place, are neither the last one nor end where the next
+  // `bytes` bytes of data do.
+  uint32_t CountRun(uint32_t limit, uint32_t bytes) const noexcept {
+    if (has_first_options_) return 0;
+    uint32_t count = 0;
+    uint32_t left = left_;
+    for (; count < limit && left > max_data_ && bytes > step_; ++count) {
+      left -= step_;
+      bytes -= step_;
+    }
+    return count;
+  }
+
   // Bytes of room that WriteNext wants: header_bytes() and some.
   uint32_t room_bytes() const noexcept { return RoundUp(header_bytes_); }
   // Writes the headers of the next fragment to `out` and goes on to the one
   // after it.
   void WriteNext(std::byte* out) noexcept;
+  // The same for `count` fragments, of which CountRun told, to place(0),
+  // place(1) and so on.
+  template <typename Place>
+  void WriteRun(uint32_t count, const Place& place) noexcept {
+    // In registers, for all the compiler knows `out` may point to this.
+    const uint32_t step = step_;
+    const uint32_t shift = offset_shift_;
+    const uint32_t at = offset_at_;
+    const bool is_ipv6 = is_ipv6_;
+    const uint32_t flags = more_word_;
+    const uint32_t sum = middle_sum_;
+    const uint32_t header_bytes = header_bytes_;
+    uint32_t offset = offset_;
+    for (uint32_t i = 0; i < count; ++i, offset += step) {
+      std::byte* const out = place(i);
+      CopyTemplate(out, header_bytes);
+      const uint32_t word = offset >> shift | flags;
+      StoreWord(out + at, word);
+      if (!is_ipv6) StoreWord(out + at + kChecksumBehind, ~Fold(sum + word));
+    }
+    left_ -= count * step;
+    offset_ = offset;
+  }
 
  private:
   // Templates are copied in blocks of this many bytes.
@@ -81,8 +119,28 @@ class FragmentHeaders {
 
   void SetLayer2(std::span<const std::byte> head, size_t l3_offset) noexcept;
   Outcome SetSizes(size_t mtu_bytes, size_t l3_header_bytes) noexcept;
+  void FinishTemplate() noexcept;
+  uint16_t SumIpv4() const noexcept;
+  void StoreLengths(std::byte* header, uint32_t data) const noexcept;
   void KeepCopiedOptions() noexcept;
-  void SumTemplate() noexcept;
+
+  void CopyTemplate(std::byte* out, uint32_t header_bytes) const noexcept {
+    for (uint32_t at = 0; at < header_bytes; at += kBlock) {
+      std::memcpy(out + at, &template_[at], kBlock);
+    }
+  }
+  static void StoreWord(std::byte* out, uint32_t word) noexcept {
+    const Be16 value(static_cast<uint16_t>(word));
+    std::memcpy(out, &value, sizeof value);
+  }
+  // The sum of two numbers of 16 bits as one of them: in one's complement the
+  // same.
+  static constexpr uint32_t Fold(uint32_t sum) noexcept {
+    return (sum & 0xffff) + (sum >> 16);
+  }
+
+  // From the word with the offset to the checksum of IPv4.
+  static constexpr uint32_t kChecksumBehind = 4;
 
   uint32_t left_ = 0;
   // Of the next fragment's data in that of the datagram.
@@ -91,21 +149,27 @@ class FragmentHeaders {
   uint32_t max_data_ = 0;
   uint32_t step_ = 0;
   uint32_t header_bytes_ = 0;
+  // The word with the offset: where it stands, by how much the offset is
+  // shifted right in it, and its other bits where more fragments follow.
+  uint32_t offset_at_ = 0;
+  uint8_t offset_shift_ = 0;
+  bool is_ipv6_ = false;
+  // The template has options that only the first fragment carries.
+  bool has_first_options_ = false;
+  // The packet is not the last part of its datagram.
+  bool more_ = false;
+  uint16_t more_word_ = 0;
+  // Of IPv4: the sum of a header with step_ bytes of data, its offset and
+  // checksum left out.
+  uint16_t middle_sum_ = 0;
   uint32_t l3_offset_ = 0;
   uint32_t data_offset_ = 0;
   uint32_t mtu_bytes_ = 0;
   // Where a length stands in place of an EtherType (IEEE 802.3), 0 for nowhere.
   uint32_t length_offset_ = 0;
-  // Of IPv4: flags that all fragments share; the sum of the template.
-  uint16_t flags_ = 0;
   uint8_t protocol_ = 0;
-  bool is_ipv6_ = false;
-  // The packet is not the last part of its datagram.
-  bool more_ = false;
-  // The template has options that only the first fragment carries.
-  bool has_first_options_ = false;
-  InternetSum sum_;
-  std::array<std::byte, kMaxHeaderBytes> template_{};
+  // The headers of a fragment with step_ bytes of data.
+  alignas(kBlock) std::array<std::byte, kMaxHeaderBytes> template_{};
 };
 
 }  // namespace weir::net

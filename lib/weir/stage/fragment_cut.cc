@@ -30,6 +30,10 @@ class FragmentCut::Fresh {
     return static_cast<uint32_t>(count_ - taken_) / 2;
   }
   Mbuf& Take() noexcept { return *mbufs_[taken_++]; }
+  std::span<Mbuf* const> Take(uint32_t count) noexcept {
+    taken_ += count;
+    return {&mbufs_[taken_ - count], count};
+  }
   MbufCache& cache() const noexcept { return cache_; }
 
  private:
@@ -76,8 +80,16 @@ FragmentCut::Progress FragmentCut::Emit(Burst& burst) noexcept {
     if (burst.room() == 0) return Progress::kBurstFull;
     Fresh fresh(burst.cache(), wanted);
     const uint32_t given = fresh.fragments();
-    for (uint32_t i = 0; i < given && headers_.data_left() != 0; ++i) {
+    for (uint32_t i = 0; i < given && headers_.data_left() != 0;) {
+      const uint32_t run =
+          headers_.CountRun(given - i, segment_->data_bytes() - offset_);
+      if (run != 0) {
+        EmitRun(burst, fresh, run);
+        i += run;
+        continue;
+      }
       if (!EmitOne(burst, fresh)) return Progress::kTooManySegments;
+      ++i;
     }
     if (given == 0) return Progress::kNoMbufs;
   }
@@ -104,7 +116,8 @@ bool FragmentCut::EmitOne(Burst& burst, Fresh& fresh) noexcept {
     return false;
   }
   header.SetLength(header_bytes);
-  Describe(header);
+  Describe(header, (headers_.is_first() ? PacketInfo::kFirstFragment : 0) |
+                       (headers_.is_last() ? PacketInfo::kLastFragment : 0));
   headers_.WriteNext(header.data());
   if (is_copy) [[unlikely]] {
     CopyData(header, data_bytes, burst.cache());
@@ -115,14 +128,36 @@ bool FragmentCut::EmitOne(Burst& burst, Fresh& fresh) noexcept {
   return true;
 }
 
-// Says of the next fragment what Parse would.
-void FragmentCut::Describe(Mbuf& header) noexcept {
+// The next `count` fragments: they are alike and take one piece of the segment
+// each.
+void FragmentCut::EmitRun(Burst& burst, Fresh& fresh, uint32_t count) noexcept {
+  const std::span<Mbuf* const> headers = fresh.Take(count);
+  const std::span<Mbuf* const> pieces = fresh.Take(count);
+  const uint32_t data_bytes = headers_.data_bytes();
+  const uint32_t headroom_bytes = fresh.cache().pool().headroom_bytes();
+  fresh.cache().ReferAll(pieces, *segment_, *segment_, offset_, data_bytes);
+  offset_ += count * data_bytes;
+  Mbuf& first = *headers[0];
+  first.Reset(headroom_bytes);
+  first.SetLength(headers_.header_bytes());
+  Describe(first, 0);
+  first.Append(first, *pieces[0]);
+  const bool is_first = headers_.is_first();
+  headers_.WriteRun(count, [&](uint32_t i) noexcept {
+    if (i != 0) headers[i]->LeadLike(first, headroom_bytes, *pieces[i]);
+    burst.Adopt(*headers[i]);
+    return headers[i]->data();
+  });
+  if (is_first) first.info().flags |= PacketInfo::kFirstFragment;
+}
+
+// Says of the next fragment what Parse would; `place` are the flags that tell
+// which part it is.
+void FragmentCut::Describe(Mbuf& header, int place) noexcept {
   PacketInfo& info = header.info();
   info = info_;
   info.l4_offset = static_cast<uint16_t>(headers_.header_bytes());
-  info.flags = static_cast<uint8_t>(
-      info.flags | (headers_.is_first() ? PacketInfo::kFirstFragment : 0) |
-      (headers_.is_last() ? PacketInfo::kLastFragment : 0));
+  info.flags = static_cast<uint8_t>(info_.flags | place);
   header.set_timestamp_ns(timestamp_ns_);
   header.set_hash(hash_);
 }

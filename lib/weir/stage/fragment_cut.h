@@ -53,7 +53,8 @@ class FragmentCut {
   class Fresh;
 
   bool EmitOne(Burst& burst, Fresh& fresh) noexcept;
-  void Describe(Mbuf& header) noexcept;
+  void EmitRun(Burst& burst, Fresh& fresh, uint32_t count) noexcept;
+  void Describe(Mbuf& header, int place) noexcept;
   uint32_t CountPieces(uint32_t bytes) const noexcept;
   void LinkData(Mbuf& header, uint32_t bytes, Fresh& fresh) noexcept;
   void CopyData(Mbuf& header, uint32_t bytes, MbufCache& cache) noexcept;
