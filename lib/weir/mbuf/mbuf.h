@@ -111,7 +111,7 @@ class alignas(kCacheLine) Mbuf {
   }
 
   // Appends `tail`, a frame of its own until now, to this first segment of a
-  // frame that ends in `last`, maybe this one. A frame has up to 65535 segments.
+  // frame that ends in `last`, maybe this one. Frames have 65535 at most.
   void Append(Mbuf& last, Mbuf& tail) noexcept {
     assert(last.next() == nullptr);
     last.next_ |= reinterpret_cast<uintptr_t>(&tail);
