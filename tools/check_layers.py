@@ -18,7 +18,7 @@ import source_tree
 # its own row.
 _ROWS = [
     ['base'],
-    ['net', 'ring', 'memory', 'topo'],
+    ['net', 'ring', 'memory', 'topo', 'metrics'],
     ['mbuf'],
     ['verbs', 'pipeline'],
     ['port', 'stage'],
