@@ -1,8 +1,10 @@
 #include "weir/net/fragment_headers.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "test/support/frame.h"
@@ -40,6 +42,49 @@ TEST(FragmentHeadersTest, SaysWhatTheNextFragmentWillBe) {
     EXPECT_EQ(ReferenceChecksum(std::span(out).subspan(14, 20)), 0);
   }
   EXPECT_EQ(headers.data_left(), 0u);
+}
+
+// Fragments of 400 bytes, the last one of up to 406.
+TEST(FragmentHeadersTest, ARunEndsBeforeTheLastFragmentAndTheEndOfTheBytes) {
+  const Bytes frame = Ipv4Frame();
+  FragmentHeaders headers;
+  ASSERT_EQ(headers.StartIpv4(frame, 14, 20 + 1204, 426), Outcome::kStarted);
+  EXPECT_EQ(headers.CountRun(64, 2000), 2u);
+  EXPECT_EQ(headers.CountRun(1, 2000), 1u);
+  EXPECT_EQ(headers.CountRun(64, 1204), 2u);
+  EXPECT_EQ(headers.CountRun(64, 800), 1u);
+  EXPECT_EQ(headers.CountRun(64, 400), 0u);
+  std::array<std::byte, FragmentHeaders::kMaxHeaderBytes> out;
+  headers.WriteRun(2, [&](uint32_t) { return out.data(); });
+  EXPECT_EQ(headers.data_bytes(), 404u);
+  EXPECT_EQ(headers.CountRun(64, 402), 0u);
+}
+
+TEST(FragmentHeadersTest, ARunIsWhatOneAfterTheOtherIs) {
+  FragmentIds ids(1);
+  const Bytes four = Ipv4Frame();
+  const Bytes six =
+      Frame().Ipv6("2001:db8::1", "2001:db8::2").Udp(1, 2).Payload(100).Build();
+  for (const bool is_ipv6 : {false, true}) {
+    FragmentHeaders run;
+    const Outcome outcome = is_ipv6 ? run.StartIpv6(six, 14, 60000, 1280, ids)
+                                    : run.StartIpv4(four, 14, 60000, 1280);
+    ASSERT_EQ(outcome, Outcome::kStarted);
+    FragmentHeaders single = run;
+    using Header = std::array<std::byte, FragmentHeaders::kMaxHeaderBytes>;
+    std::vector<Header> expected(40);
+    std::vector<Header> made(40);
+    for (Header& header : expected) single.WriteNext(header.data());
+    run.WriteRun(40, [&](uint32_t i) { return made[i].data(); });
+    for (size_t i = 0; i < made.size(); ++i) {
+      EXPECT_TRUE(std::equal(made[i].begin(),
+                             made[i].begin() + run.header_bytes(),
+                             expected[i].begin()))
+          << i;
+    }
+    EXPECT_EQ(run.data_left(), single.data_left());
+    EXPECT_EQ(run.CountUpTo(64), single.CountUpTo(64));
+  }
 }
 
 // A list of options that lies about a length: what is behind it is no option.

@@ -157,8 +157,18 @@ FragmentHeaders::Outcome FragmentHeaders::SetSizes(
 
 // Puts into the template what all fragments but the last have in common.
 void FragmentHeaders::FinishTemplate() noexcept {
+  const uint32_t l3_header = header_bytes_ - l3_offset_;
+  if (is_ipv6_) {
+    length_at_ = l3_offset_ + uint32_t{offsetof(Ipv6Header, payload_length)};
+    length_base_ = l3_header - uint32_t{sizeof(Ipv6Header)};
+  } else {
+    length_at_ = l3_offset_ + uint32_t{offsetof(Ipv4Header, total_length)};
+    length_base_ = l3_header;
+  }
   StoreLengths(template_.data(), step_);
   if (!is_ipv6_) middle_sum_ = SumIpv4();
+  count_ = 1;
+  for (uint32_t left = left_; left > max_data_; left -= step_) ++count_;
 }
 
 uint16_t FragmentHeaders::SumIpv4() const noexcept {
@@ -170,14 +180,10 @@ uint16_t FragmentHeaders::SumIpv4() const noexcept {
 // Of layers 2 and 3, for a fragment with `data` bytes.
 void FragmentHeaders::StoreLengths(std::byte* header,
                                    uint32_t data) const noexcept {
-  const std::span<std::byte> bytes{header, header_bytes_};
-  const size_t l3_bytes = header_bytes_ - l3_offset_ + data;
-  const size_t at = is_ipv6_ ? offsetof(Ipv6Header, payload_length)
-                             : offsetof(Ipv4Header, total_length);
-  const size_t length = is_ipv6_ ? l3_bytes - sizeof(Ipv6Header) : l3_bytes;
-  StoreHeader(bytes, l3_offset_ + at, Be16(static_cast<uint16_t>(length)));
+  StoreWord(header + length_at_, length_base_ + data);
   if (length_offset_ != 0) [[unlikely]] {
-    StoreFrameLength(bytes, length_offset_, header_bytes_ + data);
+    StoreFrameLength({header, header_bytes_}, length_offset_,
+                     header_bytes_ + data);
   }
 }
 
@@ -191,14 +197,6 @@ void FragmentHeaders::KeepCopiedOptions() noexcept {
   template_[l3_offset_] = std::byte(static_cast<uint8_t>(0x40 | ip_bytes / 4));
   SetSizes(mtu_bytes_, ip_bytes);
   FinishTemplate();
-}
-
-uint32_t FragmentHeaders::CountUpTo(uint32_t limit) const noexcept {
-  uint32_t count = 1;
-  for (uint32_t left = left_; left > max_data_ && count < limit; ++count) {
-    left -= step_;
-  }
-  return count;
 }
 
 void FragmentHeaders::WriteNext(std::byte* out) noexcept {
@@ -216,6 +214,7 @@ void FragmentHeaders::WriteNext(std::byte* out) noexcept {
   }
   left_ -= data;
   offset_ += data;
+  --count_;
   if (has_first_options_) KeepCopiedOptions();
 }
 

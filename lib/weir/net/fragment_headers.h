@@ -63,21 +63,20 @@ class FragmentHeaders {
   }
   bool is_first() const noexcept { return offset_ == 0; }
   bool is_last() const noexcept { return left_ <= max_data_ && !more_; }
-  // How many fragments there will be if fewer than `limit`, else that; too many
-  // if the first one has options that the others have not.
-  uint32_t CountUpTo(uint32_t limit) const noexcept;
-
-  // How many of the next fragments, if fewer than `limit`, are like the next
-  // one but for their place, are neither the last one nor end where the next
-  // `bytes` bytes of data do.
+  // How many fragments there will be, up to `limit`; too many if the first one
+  // has options that the others have not.
+  uint32_t CountUpTo(uint32_t limit) const noexcept {
+    return limit < count_ ? limit : count_;
+  }
+  // How many of the next fragments, up to `limit`, are like the next one but
+  // for their place, neither the last one nor at the end of the next `bytes`
+  // bytes of data. While data_left() is not 0.
   uint32_t CountRun(uint32_t limit, uint32_t bytes) const noexcept {
     if (has_first_options_) return 0;
+    const uint32_t most = CountUpTo(limit + 1) - 1;
+    if (bytes >= left_) return most;
     uint32_t count = 0;
-    uint32_t left = left_;
-    for (; count < limit && left > max_data_ && bytes > step_; ++count) {
-      left -= step_;
-      bytes -= step_;
-    }
+    for (; count < most && bytes > step_; ++count) bytes -= step_;
     return count;
   }
 
@@ -107,6 +106,7 @@ class FragmentHeaders {
       if (!is_ipv6) StoreWord(out + at + kChecksumBehind, ~Fold(sum + word));
     }
     left_ -= count * step;
+    count_ -= count;
     offset_ = offset;
   }
 
@@ -148,6 +148,8 @@ class FragmentHeaders {
   // Bytes of data in the last fragment, and in each of the others.
   uint32_t max_data_ = 0;
   uint32_t step_ = 0;
+  // Fragments of the data that is left, if all are like the next one.
+  uint32_t count_ = 0;
   uint32_t header_bytes_ = 0;
   // The word with the offset: where it stands, by how much the offset is
   // shifted right in it, and its other bits where more fragments follow.
@@ -159,6 +161,9 @@ class FragmentHeaders {
   // The packet is not the last part of its datagram.
   bool more_ = false;
   uint16_t more_word_ = 0;
+  // Where the length of layer 3 stands, and that of a fragment without data.
+  uint32_t length_at_ = 0;
+  uint32_t length_base_ = 0;
   // Of IPv4: the sum of a header with step_ bytes of data, its offset and
   // checksum left out.
   uint16_t middle_sum_ = 0;

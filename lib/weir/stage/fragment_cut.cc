@@ -88,7 +88,11 @@ FragmentCut::Progress FragmentCut::Emit(Burst& burst) noexcept {
         i += run;
         continue;
       }
-      if (!EmitOne(burst, fresh)) return Progress::kTooManySegments;
+      if (IsEndOfSegment()) {
+        EmitEnd(burst, fresh);
+      } else if (!EmitOne(burst, fresh)) {
+        return Progress::kTooManySegments;
+      }
       ++i;
     }
     if (given == 0) return Progress::kNoMbufs;
@@ -116,8 +120,7 @@ bool FragmentCut::EmitOne(Burst& burst, Fresh& fresh) noexcept {
     return false;
   }
   header.SetLength(header_bytes);
-  Describe(header, (headers_.is_first() ? PacketInfo::kFirstFragment : 0) |
-                       (headers_.is_last() ? PacketInfo::kLastFragment : 0));
+  DescribeNext(header);
   headers_.WriteNext(header.data());
   if (is_copy) [[unlikely]] {
     CopyData(header, data_bytes, burst.cache());
@@ -126,6 +129,30 @@ bool FragmentCut::EmitOne(Burst& burst, Fresh& fresh) noexcept {
   }
   burst.Adopt(header);
   return true;
+}
+
+// Whether the next fragment is the last of the packet and has what is left of
+// a segment.
+bool FragmentCut::IsEndOfSegment() const noexcept {
+  const uint32_t left = headers_.data_left();
+  return headers_.data_bytes() == left &&
+         segment_->data_bytes() - offset_ >= left;
+}
+
+// That one. Padding may follow its data.
+void FragmentCut::EmitEnd(Burst& burst, Fresh& fresh) noexcept {
+  const uint32_t data_bytes = headers_.data_left();
+  Mbuf& header = fresh.Take();
+  Mbuf& piece = *segment_;
+  header.Reset(fresh.cache().pool().headroom_bytes());
+  header.SetLength(headers_.header_bytes());
+  DescribeNext(header);
+  headers_.WriteNext(header.data());
+  segment_ = piece.next();
+  piece.Detach(offset_, data_bytes);
+  offset_ = 0;
+  header.Append(header, piece);
+  burst.Adopt(header);
 }
 
 // The next `count` fragments: they are alike and take one piece of the segment
@@ -151,8 +178,13 @@ void FragmentCut::EmitRun(Burst& burst, Fresh& fresh, uint32_t count) noexcept {
   if (is_first) first.info().flags |= PacketInfo::kFirstFragment;
 }
 
-// Says of the next fragment what Parse would; `place` are the flags that tell
-// which part it is.
+// Says of the next fragment what Parse would.
+void FragmentCut::DescribeNext(Mbuf& header) noexcept {
+  Describe(header, (headers_.is_first() ? PacketInfo::kFirstFragment : 0) |
+                       (headers_.is_last() ? PacketInfo::kLastFragment : 0));
+}
+
+// The same; `place` are the flags that tell which part it is.
 void FragmentCut::Describe(Mbuf& header, int place) noexcept {
   PacketInfo& info = header.info();
   info = info_;

@@ -54,6 +54,9 @@ class FragmentCut {
 
   bool EmitOne(Burst& burst, Fresh& fresh) noexcept;
   void EmitRun(Burst& burst, Fresh& fresh, uint32_t count) noexcept;
+  bool IsEndOfSegment() const noexcept;
+  void EmitEnd(Burst& burst, Fresh& fresh) noexcept;
+  void DescribeNext(Mbuf& header) noexcept;
   void Describe(Mbuf& header, int place) noexcept;
   uint32_t CountPieces(uint32_t bytes) const noexcept;
   void LinkData(Mbuf& header, uint32_t bytes, Fresh& fresh) noexcept;
