@@ -1,6 +1,7 @@
 // Joins two ports: what comes in by one leaves by the other, both ways.
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "absl/flags/flag.h"
@@ -16,30 +17,43 @@
 ABSL_FLAG(bool, rewrite_macs, false,
           "give frames the source address of the port they leave by");
 
+ABSL_FLAG(uint32_t, queues, 1,
+          "queues of each port and direction, each with a pipeline of its own; "
+          "more than 1 need ports that can spread frames");
+
 namespace {
 
-absl::Status Forward(weir::App& app, weir::Port& in, weir::Port& out) {
-  weir::Transmit transmit{std::move(out.tx[0])};
+// Joins RX queue and TX queue number `queue`.
+absl::Status Forward(weir::App& app, weir::Port& in, weir::Port& out,
+                     size_t queue) {
+  weir::Transmit transmit{std::move(out.tx[queue])};
   if (!absl::GetFlag(FLAGS_rewrite_macs)) {
-    return app.Launch({.near = in.numa_node()},
-                      weir::Pipeline{std::move(in.rx[0]), std::move(transmit)});
+    return app.Launch(
+        {.near = in.numa_node()},
+        weir::Pipeline{std::move(in.rx[queue]), std::move(transmit)});
   }
   return app.Launch(
       {.near = in.numa_node()},
-      weir::Pipeline{std::move(in.rx[0]), weir::SetMacs{out.mac()},
+      weir::Pipeline{std::move(in.rx[queue]), weir::SetMacs{out.mac()},
                      std::move(transmit)});
 }
 
 absl::Status L2fwd(weir::App& app) {
-  auto ports = app.OpenPorts();  // the positional arguments
+  const uint32_t queues = absl::GetFlag(FLAGS_queues);
+  // The positional arguments.
+  auto ports = app.OpenPorts({.ports = {.rx_queues = queues,
+                                        .tx_queues = queues,
+                                        .needs_all_rx_queues = true}});
   if (!ports.ok()) return ports.status();
   if (ports->size() != 2) {
     return absl::InvalidArgumentError(
         absl::StrCat("want exactly 2 ports, got ", ports->size()));
   }
-  for (const size_t i : {0u, 1u}) {
-    auto launched = Forward(app, (*ports)[i], (*ports)[1 - i]);
-    if (!launched.ok()) return launched;
+  for (size_t queue = 0; queue < queues; ++queue) {
+    for (const size_t i : {0u, 1u}) {
+      auto launched = Forward(app, (*ports)[i], (*ports)[1 - i], queue);
+      if (!launched.ok()) return launched;
+    }
   }
   return app.RunUntilSignal();
 }
@@ -52,7 +66,8 @@ int main(int argc, char** argv) {
                         .examples = "null: null: --lcores=0 --duration=3\n"
                                     "pcap:in.pcap pcap:,out=out.pcap\n"
                                     "packet:eth0 packet:eth1\n"
-                                    "mlx5_0 mlx5_1 --rewrite_macs\n",
+                                    "mlx5_0 mlx5_1 --rewrite_macs\n"
+                                    "mlx5_0 mlx5_1 --queues=4\n",
                         .demo_ports = {"null:", "null:"}},
                        L2fwd);
 }

@@ -98,6 +98,36 @@ TEST(AppTest, SizesThePoolForWhatStagesKeep) {
   EXPECT_THAT(out, ::testing::HasSubstr(" + 3,000 in stages\n"));
 }
 
+TEST(AppTest, SizesThePoolForAllQueuesAndTheirPipelines) {
+  AppOptions options = TwoNullPorts();
+  options.lcores = "0";
+  auto app = *App::Create(options);
+  ASSERT_TRUE(JoinPorts(*app, {.ports = {.rx_queues = 3,
+                                         .tx_queues = 2,
+                                         .rx_depth = 64,
+                                         .tx_depth = 64}})
+                  .ok());
+  ::testing::internal::CaptureStdout();
+  ASSERT_TRUE(app->RunUntilSignal().ok());
+  const std::string out = ::testing::internal::GetCapturedStdout();
+  EXPECT_THAT(out, HasSubstr(": 640 in queues + 1 lcores x 256 + 6 pipelines"));
+  EXPECT_THAT(out, HasSubstr("MTU 1500, 3 RX queues by RSS over addresses and "
+                             "ports, 2 TX queues\n"));
+}
+
+TEST(AppTest, RefusesQueuesThatAPortCannotHaveBeforeItMakesAPool) {
+  AppOptions options = TwoNullPorts();
+  options.ports[1] += ",rss=off";
+  const PortOptions ports = {.rx_queues = 2, .needs_all_rx_queues = true};
+  auto refused = (*App::Create(options))->OpenPorts({.ports = ports});
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("null:,rss=off: 2 RX queues are wanted, and "));
+  refused = (*App::Create(TwoNullPorts()))
+                ->OpenPorts({.ports = {.rx_queues = 4'000'000'000}});
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("want from 1 to 128 queues a direction"));
+}
+
 // Asks the process to end once it runs, and never ends by itself.
 struct Terminator {
   bool asked = false;

@@ -36,6 +36,31 @@ TEST(FormatJsonTest, SaysWhatTheTableSays) {
   EXPECT_EQ(json["packets"]["conserved"], true);
 }
 
+TEST(FormatJsonTest, SaysHowFramesComeToQueues) {
+  AppReport report = SampleReport();
+  const auto ports = [&report] {
+    return nlohmann::json::parse(FormatJson("l2fwd", report))["ports"][0];
+  };
+  EXPECT_EQ(ports()["rx_method"], "single_queue");
+  EXPECT_EQ(ports()["rx_hash"], "none");
+  EXPECT_EQ(ports()["rx_queues"], 1);
+  report.ports[0].info.queues = {.rx_method = RxMethod::kRss,
+                                 .rx_hash = RxHash::kAddressesAndPorts,
+                                 .rx_wanted = 4,
+                                 .rx = 4,
+                                 .tx = 3};
+  EXPECT_EQ(ports()["rx_method"], "rss");
+  EXPECT_EQ(ports()["rx_hash"], "addresses_and_ports");
+  EXPECT_EQ(ports()["rx_queues_wanted"], 4);
+  EXPECT_EQ(ports()["rx_queues"], 4);
+  EXPECT_EQ(ports()["tx_queues"], 3);
+  report.ports[0].info.queues = {.rx_method = RxMethod::kSoftwareDispatch,
+                                 .rx_wanted = 4};
+  EXPECT_EQ(ports()["rx_method"], "software_dispatch");
+  EXPECT_EQ(ports()["rx_queues_wanted"], 4);
+  EXPECT_EQ(ports()["rx_queues"], 1);
+}
+
 TEST(FormatJsonTest, TakesNamesThatAreNoUtf8) {
   AppReport report = SampleReport();
   report.ports[0].info.name = "pcap:\xff.pcap";

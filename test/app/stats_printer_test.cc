@@ -59,6 +59,46 @@ TEST(FormatRatesTest, ShowsWhatHappenedBetweenTwoReports) {
 )");
 }
 
+// The sample with a second RX queue.
+AppReport TwoRxQueues() {
+  AppReport report = SampleReport();
+  PortReport& port = report.ports[0];
+  port.info.queues = {.rx_method = RxMethod::kRss,
+                      .rx_hash = RxHash::kAddresses,
+                      .rx_wanted = 2,
+                      .rx = 2};
+  QueueStats second = port.queues[0];
+  second.name = "rx1";
+  port.queues.insert(port.queues.begin() + 1, second);
+  return report;
+}
+
+TEST(FormatRatesTest, HasALineAQueueIfThereAreSeveral) {
+  const AppReport before = TwoRxQueues();
+  AppReport now = before;
+  now.seconds = 4;
+  now.ports[0].queues[0].packets += 2000;
+  now.ports[0].queues[0].bytes += 125000;
+  now.ports[0].queues[1].packets += 4000;
+  now.ports[0].queues[2].packets += 6000;
+  now.ports[0].queues[2].drops[0].value += 1;
+  now.ports[0].device_counters[0].value += 4;
+  EXPECT_EQ(
+      FormatRates(before, now),
+      R"(     4.0  null:                   3,000         0.5        3,000         0.0         5
+     4.0    rx0 tx0               1,000         0.5        3,000         0.0         1
+     4.0    rx1                   2,000         0.0            0         0.0         0
+)");
+}
+
+TEST(FormatTableTest, SaysByWhichMethodFramesComeToSeveralQueues) {
+  const std::string table = FormatTable(TwoRxQueues());
+  EXPECT_NE(table.find("null: (weir0), 2 RX queues by RSS over addresses, 1 TX "
+                       "queue\n  rx0 "),
+            std::string::npos);
+  EXPECT_NE(table.find("\n  rx1 "), std::string::npos);
+}
+
 TEST(FormatRatesTest, CountsTheFramesThatDevicesLost) {
   const AppReport before = SampleReport();
   for (const char* name : {"tx_write_error", "tx_link_down", "tx_no_netdev",

@@ -41,6 +41,8 @@ TEST(PortQueuesTest, HasTheQueuesAskedForAndNamesThem) {
       EXPECT_EQ(port.queues().tx, queues);
       EXPECT_THAT(port.rx, SizeIs(queues));
       EXPECT_THAT(port.tx, SizeIs(queues));
+      EXPECT_EQ(port.rx[1].port_name(), "null: rx1");
+      EXPECT_EQ(port.tx[1].port_name(), "null: tx1");
       const std::vector<QueueStats> stats = port.monitor()->queues();
       ASSERT_THAT(stats, SizeIs(2 * queues));
       EXPECT_EQ(stats[queues - 1].name, "rx" + std::to_string(queues - 1));

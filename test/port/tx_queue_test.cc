@@ -188,7 +188,7 @@ TxQueue MakeHalfBlindQueue(absl::string_view name, MbufPool& pool) {
   auto queue = TxQueue::Create(
       std::make_shared<PortContext>(PortContext{
           device->device(), *std::move(domain), *std::move(region), info}),
-      pool, 64);
+      pool, {.depth = 64});
   EXPECT_TRUE(queue.ok()) << queue.status();
   return *std::move(queue);
 }

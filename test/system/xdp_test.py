@@ -77,6 +77,27 @@ class XdpTest(unittest.TestCase):
         server.stdout.read()
         self.assertEqual(server.wait(), 0)
 
+    def test_spreads_streams_over_queues(self):
+        forwarder = self.forward('xdp:toleft', 'xdp:toright', '--queues=3')
+        server = self.right.popen('iperf3', '--server', '--one-off',
+                                  '--forceflush', stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT)
+        self.addCleanup(server.stdout.close)
+        for line in server.stdout:
+            if 'Server listening' in line:
+                break
+        self.left.run('iperf3', '--client', _RIGHT, '--time=1', '--parallel=16')
+        server.stdout.read()
+        self.assertEqual(server.wait(), 0)
+        ended = forwarder.stop()
+        self.assertEqual(ended.status, 0, ended)
+        self.assertEqual(table.unbalanced(ended.table), [])
+        for port in ended.table['ports']:
+            received = [queue['packets'] for queue in port['queues']
+                        if queue['name'].startswith('rx')]
+            self.assertEqual(len(received), 3)
+            self.assertGreater(sorted(received)[1], 100, received)
+
     def test_is_what_a_bare_netdev_takes(self):
         forwarder = self.forward('toleft', 'toright')
         self.assertIn('toleft: it has no RDMA device, taking xdp:toleft',

@@ -89,6 +89,7 @@ absl::StatusOr<std::span<Port>> App::OpenPorts(const AppNeeds& needs) {
     devices.push_back(*std::move(device));
   }
   status = CheckDistinct(devices);
+  if (status.ok()) status = CheckQueues(devices);
   if (status.ok()) status = CreatePool(devices, *placer);
   if (!status.ok()) return status;
   for (PortDevice& device : devices) {
@@ -117,13 +118,25 @@ absl::StatusOr<Placer> App::MakePlacer() {
   return Placer(topology->lcores(), wanted);
 }
 
+// Finds the pipelines there will be: one an RX queue, and where an app has to
+// spread frames itself, one for each queue that it wanted as well.
+absl::Status App::CheckQueues(std::span<const PortDevice> devices) {
+  for (const PortDevice& device : devices) {
+    const auto queues = Port::QueuesOf(device, port_options_);
+    if (!queues.ok()) return queues.status();
+    const bool spreads = queues->rx_method == RxMethod::kSoftwareDispatch;
+    pipelines_ += queues->rx + (spreads ? queues->rx_wanted : 0);
+  }
+  return absl::OkStatus();
+}
+
 PoolPlan App::Plan(std::span<const PortDevice> devices, size_t lcores) const {
   const MbufPool::Options options;
   PoolPlan plan;
   plan.chunk_bytes = options.chunk_bytes;
   plan.lcores = lcores;
   plan.stage_mbufs = stage_mbufs_;
-  plan.pipelines = std::max<uint64_t>(devices.size(), lcores);
+  plan.pipelines = std::max<uint64_t>(pipelines_, lcores);
   for (const PortDevice& device : devices) {
     plan.queue_mbufs +=
         Port::MbufsHeld(device.info(), port_options_, options.chunk_bytes,
@@ -134,15 +147,15 @@ PoolPlan App::Plan(std::span<const PortDevice> devices, size_t lcores) const {
   return plan;
 }
 
-// The plan that stays within the limit: first with no more lcores than ports,
-// then with queues of half the depth, again and again. If none does, the
-// smallest, whose memory will be refused with a message.
+// The plan that stays within the limit: first with no more lcores than
+// pipelines, then with queues of half the depth, again and again. If none does,
+// the smallest, whose memory will be refused with a message.
 PoolPlan App::PlanWithin(std::optional<uint64_t> limit_bytes,
                          std::span<const PortDevice> devices, Placer& placer) {
   for (;;) {
     PoolPlan plan = Plan(devices, placer.lcores().size());
     if (!limit_bytes || plan.bytes() <= *limit_bytes) return plan;
-    const size_t enough = std::max<size_t>(devices.size(), 1);
+    const size_t enough = std::max<size_t>(pipelines_, 1);
     if (options_.lcores.empty() && placer.lcores().size() > enough) {
       placer.Keep(enough);
     } else if (port_options_.rx_depth > kShortestQueue) {

@@ -127,6 +127,7 @@ class App {
       : options_(std::move(options)), json_(std::move(json)) {}
 
   absl::StatusOr<Placer> MakePlacer();
+  absl::Status CheckQueues(std::span<const PortDevice> devices);
   RunPlan PlanOfRun() const;
   PoolPlan Plan(std::span<const PortDevice> devices, size_t lcores) const;
   PoolPlan PlanWithin(std::optional<uint64_t> limit_bytes,
@@ -148,6 +149,8 @@ class App {
   std::function<std::string()> json_format_;
   std::function<void()> print_summary_;
   PortOptions port_options_;
+  // Pipelines that the RX queues of all ports want.
+  uint64_t pipelines_ = 0;
   uint64_t stage_mbufs_ = 0;
   // Every lcore that this process may use.
   std::vector<LcoreInfo> usable_lcores_;

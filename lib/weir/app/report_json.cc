@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "weir/app/queue_text.h"
 #include "weir/net/mac_address.h"
 
 namespace weir {
@@ -76,6 +77,11 @@ Json ToJson(const PortReport& port) {
           {"netdev", port.info.netdev},
           {"mac", net::ToString(port.info.mac)},
           {"mtu_bytes", port.info.mtu_bytes},
+          {"rx_method", std::string(NameOf(port.info.queues.rx_method))},
+          {"rx_hash", std::string(NameOf(port.info.queues.rx_hash))},
+          {"rx_queues_wanted", port.info.queues.rx_wanted},
+          {"rx_queues", port.info.queues.rx},
+          {"tx_queues", port.info.queues.tx},
           {"queues", queues},
           {"device_counters", ToJson(port.device_counters)}};
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "weir/app/queue_text.h"
 #include "weir/net/mac_address.h"
 
 namespace weir {
@@ -75,7 +76,8 @@ std::string FormatPlan(const RunPlan& plan) {
   std::string text;
   for (const PortInfo& port : plan.ports) {
     absl::StrAppend(&text, "port ", port.chosen, ", MAC ",
-                    net::ToString(port.mac), ", MTU ", port.mtu_bytes, "\n");
+                    net::ToString(port.mac), ", MTU ", port.mtu_bytes,
+                    DescribeQueues(port.queues), "\n");
   }
   for (const LcorePlan& each : plan.lcores) {
     absl::StrAppend(&text, "lcore ", each.lcore.id, " (", WhereIs(each.lcore),
@@ -99,7 +101,12 @@ std::string FormatPlanJson(absl::string_view app, const RunPlan& plan) {
     ports.push_back({{"name", port.name},
                      {"device", port.device},
                      {"netdev", port.netdev},
-                     {"numa_node", port.numa_node}});
+                     {"numa_node", port.numa_node},
+                     {"rx_method", std::string(NameOf(port.queues.rx_method))},
+                     {"rx_hash", std::string(NameOf(port.queues.rx_hash))},
+                     {"rx_queues_wanted", port.queues.rx_wanted},
+                     {"rx_queues", port.queues.rx},
+                     {"tx_queues", port.queues.tx}});
   }
   Json lcores = Json::array();
   for (const LcorePlan& each : plan.lcores) lcores.push_back(ToJson(each));

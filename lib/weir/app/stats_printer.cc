@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "weir/app/queue_text.h"
 
 namespace weir {
 namespace {
@@ -37,17 +38,30 @@ bool IsLoss(const NamedCount& counter) {
   return std::ranges::find(kLosses, counter.name) != std::end(kLosses);
 }
 
+void Add(const QueueStats& queue, Traffic& sum) {
+  (IsRx(queue) ? sum.rx_packets : sum.tx_packets) += queue.packets;
+  (IsRx(queue) ? sum.rx_bytes : sum.tx_bytes) += queue.bytes;
+  // Those of an RX queue are polls, not frames.
+  if (IsRx(queue)) return;
+  for (const NamedCount& drop : queue.drops) sum.drops += drop.value;
+}
+
 Traffic Sum(const PortReport& port) {
   Traffic sum;
-  for (const QueueStats& queue : port.queues) {
-    (IsRx(queue) ? sum.rx_packets : sum.tx_packets) += queue.packets;
-    (IsRx(queue) ? sum.rx_bytes : sum.tx_bytes) += queue.bytes;
-    // Those of an RX queue are polls, not frames.
-    if (IsRx(queue)) continue;
-    for (const NamedCount& drop : queue.drops) sum.drops += drop.value;
-  }
+  for (const QueueStats& queue : port.queues) Add(queue, sum);
   for (const NamedCount& counter : port.device_counters) {
     if (IsLoss(counter)) sum.drops += counter.value;
+  }
+  return sum;
+}
+
+// Of the RX queue and the TX queue of number `index`.
+Traffic SumOfQueues(const PortReport& port, size_t index) {
+  Traffic sum;
+  for (const QueueStats& queue : port.queues) {
+    if (absl::string_view(queue.name).substr(2) == absl::StrCat(index)) {
+      Add(queue, sum);
+    }
   }
   return sum;
 }
@@ -103,7 +117,8 @@ void AppendQueues(std::string& out, const AppReport& report) {
   absl::StrAppendFormat(&out, "%-28s %16s %16s %8s %7s\n", "port, queue",
                         "posts", "completions", "errors", "held");
   for (const PortReport& port : report.ports) {
-    absl::StrAppend(&out, port.info.name, " (", port.info.device, ")\n");
+    absl::StrAppend(&out, port.info.name, " (", port.info.device, ")",
+                    DescribeQueues(port.info.queues), "\n");
     for (const QueueStats& queue : port.queues) {
       absl::StrAppendFormat(
           &out, "  %-26s %16s %16s %8s %7s\n", queue.name,
@@ -159,17 +174,27 @@ std::string RatesHeader() {
 std::string FormatRates(const AppReport& before, const AppReport& now) {
   const double seconds = now.seconds - before.seconds;
   std::string out;
-  for (size_t i = 0; i < now.ports.size(); ++i) {
-    const Traffic a = Sum(before.ports[i]);
-    const Traffic b = Sum(now.ports[i]);
+  const auto line = [&](const std::string& name, const Traffic& a,
+                        const Traffic& b) {
     absl::StrAppendFormat(
-        &out, "%8.1f  %-16s %12s %11s %12s %11s %9s\n", now.seconds,
-        now.ports[i].info.name,
+        &out, "%8.1f  %-16s %12s %11s %12s %11s %9s\n", now.seconds, name,
         WithCommas(PerSecond(a.rx_packets, b.rx_packets, seconds)),
         Megabits(a.rx_bytes, b.rx_bytes, seconds),
         WithCommas(PerSecond(a.tx_packets, b.tx_packets, seconds)),
         Megabits(a.tx_bytes, b.tx_bytes, seconds),
         WithCommas(b.drops - a.drops));
+  };
+  for (size_t i = 0; i < now.ports.size(); ++i) {
+    const PortReport& old_port = before.ports[i];
+    const PortReport& port = now.ports[i];
+    line(port.info.name, Sum(old_port), Sum(port));
+    const size_t queues = std::max(port.info.queues.rx, port.info.queues.tx);
+    for (size_t j = 0; queues > 1 && j < queues; ++j) {
+      const std::string name = absl::StrCat(
+          " ", j < port.info.queues.rx ? absl::StrCat(" rx", j) : "",
+          j < port.info.queues.tx ? absl::StrCat(" tx", j) : "");
+      line(name, SumOfQueues(old_port, j), SumOfQueues(port, j));
+    }
   }
   return out;
 }

@@ -56,7 +56,8 @@ absl::StatusOr<std::vector<TxQueue>> CreateTx(
     uint32_t depth) {
   std::vector<TxQueue> queues;
   for (uint32_t i = 0; i < context->info.queues.tx; ++i) {
-    absl::StatusOr<TxQueue> queue = TxQueue::Create(context, pool, depth);
+    absl::StatusOr<TxQueue> queue =
+        TxQueue::Create(context, pool, {.depth = depth, .index = i});
     if (!queue.ok()) return queue.status();
     queues.push_back(*std::move(queue));
   }
@@ -88,11 +89,7 @@ absl::StatusOr<Port> Port::Open(PortDevice device, MbufPool& pool,
                                 const PortOptions& options) {
   const absl::Status valid = CheckOptions(device.info().name, options);
   if (!valid.ok()) return valid;
-  const absl::StatusOr<PortQueues> queues =
-      ChooseQueues(device.info(), device.device()->rss(),
-                   {.rx = options.rx_queues,
-                    .tx = options.tx_queues,
-                    .needs_all_rx = options.needs_all_rx_queues});
+  const absl::StatusOr<PortQueues> queues = QueuesOf(device, options);
   if (!queues.ok()) return queues.status();
   const absl::StatusOr<std::shared_ptr<PortContext>> context =
       CreateContext(device, *queues, pool);
@@ -113,6 +110,14 @@ absl::StatusOr<Port> Port::Open(PortDevice device, MbufPool& pool,
   port.rx = *std::move(rx);
   port.tx = *std::move(tx);
   return port;
+}
+
+absl::StatusOr<PortQueues> Port::QueuesOf(const PortDevice& device,
+                                          const PortOptions& options) {
+  return ChooseQueues(device.info(), device.device()->rss(),
+                      {.rx = options.rx_queues,
+                       .tx = options.tx_queues,
+                       .needs_all_rx = options.needs_all_rx_queues});
 }
 
 uint64_t Port::MbufsHeld(const PortInfo& device, const PortOptions& options,

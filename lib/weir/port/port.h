@@ -55,6 +55,12 @@ class Port {
   static absl::StatusOr<Port> Open(PortDevice device, MbufPool& pool,
                                    const PortOptions& options = {});
 
+  // The queues that Open would give, or why it would give none: for an app that
+  // asks before it makes a pool. InvalidArgument or FailedPrecondition. Any
+  // thread.
+  static absl::StatusOr<PortQueues> QueuesOf(const PortDevice& device,
+                                             const PortOptions& options);
+
   // Mbufs that the queues of a port on `device` hold at most, for an app that
   // sizes its pool: receives posted and frames being sent. Any thread.
   static uint64_t MbufsHeld(const PortInfo& device, const PortOptions& options,

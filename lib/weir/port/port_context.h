@@ -6,7 +6,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "weir/port/port_info.h"
 #include "weir/verbs/device.h"
 #include "weir/verbs/memory_region.h"
@@ -22,6 +25,14 @@ struct PortContext {
   verbs::MemoryRegion region;
   PortInfo info;
 };
+
+// The name of a queue for people: that of the port, as the user wrote it, and
+// behind it `direction` ("rx") and `index` where the port has several.
+inline std::string QueueName(const PortInfo& port, absl::string_view direction,
+                             uint32_t index, uint32_t count) {
+  return count == 1 ? port.name
+                    : absl::StrCat(port.name, " ", direction, index);
+}
 
 }  // namespace weir
 

@@ -52,7 +52,7 @@ absl::StatusOr<RxQueue> RxQueue::Create(std::shared_ptr<PortContext> context,
   if (!wanted.ok()) return wanted.status();
   auto end = SoleRxEnd::Create(context, *wanted);
   if (!end.ok()) return end.status();
-  return RxQueue(std::move(context), pool, *wanted, *std::move(end));
+  return RxQueue(std::move(context), pool, *wanted, *std::move(end), 0);
 }
 
 absl::StatusOr<std::vector<RxQueue>> RxQueue::CreateSpread(
@@ -64,18 +64,21 @@ absl::StatusOr<std::vector<RxQueue>> RxQueue::CreateSpread(
   if (!spread.ok()) return spread.status();
   std::vector<RxQueue> queues;
   for (std::unique_ptr<RxEnd>& end : RxSpread::Ends(*spread)) {
-    queues.push_back(RxQueue(context, pool, *wanted, std::move(end)));
+    const auto index = static_cast<uint32_t>(queues.size());
+    queues.push_back(RxQueue(context, pool, *wanted, std::move(end), index));
   }
   return queues;
 }
 
 RxQueue::RxQueue(std::shared_ptr<PortContext> context, const MbufPool& pool,
-                 const RxEndOptions& options, std::unique_ptr<RxEnd> end)
+                 const RxEndOptions& options, std::unique_ptr<RxEnd> end,
+                 uint32_t index)
     : counters_(std::make_shared<RxCounters>()),
       work_(std::make_unique<Work>()),
       cq_(&end->cq()),
       backoff_(TscHz()),
       context_(std::move(context)),
+      name_(QueueName(context_->info, "rx", index, context_->info.queues.rx)),
       slots_(pool, std::bit_floor(std::min(options.depth, end->depth())),
              options.segments, context_->region.lkey()),
       end_(std::move(end)) {

@@ -63,8 +63,9 @@ class RxQueue {
   const std::shared_ptr<RxCounters>& counters() const noexcept {
     return counters_;
   }
-  // The port it belongs to, as the user wrote it. Any thread.
-  const std::string& port_name() const noexcept { return context_->info.name; }
+  // The port it belongs to, as the user wrote it; of several queues, which it
+  // is: "mlx5_0 rx1". Any thread.
+  const std::string& port_name() const noexcept { return name_; }
   // Frames it has room for; what the device gave. Any thread.
   uint32_t depth() const noexcept { return slots_.depth(); }
 
@@ -82,7 +83,8 @@ class RxQueue {
   };
 
   RxQueue(std::shared_ptr<PortContext> context, const MbufPool& pool,
-          const RxEndOptions& options, std::unique_ptr<RxEnd> end);
+          const RxEndOptions& options, std::unique_ptr<RxEnd> end,
+          uint32_t index);
 
   bool Start(Lcore& lcore) noexcept;
   void SetTimes(std::span<Mbuf* const> frames) noexcept;
@@ -104,6 +106,7 @@ class RxQueue {
   // Set-up only below, in creation order.
   Backoff backoff_;
   std::shared_ptr<PortContext> context_;
+  std::string name_;
   RxSlots slots_;
   std::unique_ptr<RxEnd> end_;
 };

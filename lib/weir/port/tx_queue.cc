@@ -40,7 +40,9 @@ uint32_t Segments(const PortContext& context, const MbufPool& pool) {
 }  // namespace
 
 absl::StatusOr<TxQueue> TxQueue::Create(std::shared_ptr<PortContext> context,
-                                        const MbufPool& pool, uint32_t depth) {
+                                        const MbufPool& pool,
+                                        const Options& options) {
+  const uint32_t depth = options.depth;
   absl::StatusOr<verbs::CompletionQueue> cq =
       verbs::CompletionQueue::Create(*context->device, depth);
   if (!cq.ok()) return cq.status();
@@ -53,24 +55,28 @@ absl::StatusOr<TxQueue> TxQueue::Create(std::shared_ptr<PortContext> context,
         qp->ModifyOrStatus(state, context->info.device_port);
     if (!ready.ok()) return ready;
   }
-  const uint32_t obtained =
-      std::bit_floor(std::min(depth, qp->obtained().send_depth));
+  const Options obtained = {
+      .depth = std::bit_floor(std::min(depth, qp->obtained().send_depth)),
+      .index = options.index};
   return TxQueue(std::move(context), *std::move(cq), *std::move(qp), obtained);
 }
 
 TxQueue::TxQueue(std::shared_ptr<PortContext> context,
-                 verbs::CompletionQueue cq, verbs::QueuePair qp, uint32_t depth)
+                 verbs::CompletionQueue cq, verbs::QueuePair qp,
+                 const Options& options)
     : counters_(std::make_shared<TxCounters>()),
       work_(std::make_unique<Work>()),
-      depth_(depth),
-      max_list_(std::clamp(depth / 4, 1U, kMaxBurst)),
+      depth_(options.depth),
+      max_list_(std::clamp(depth_ / 4, 1U, kMaxBurst)),
       min_frame_bytes_(context->info.is_soft ? 1 : net::kMinFrameBytes),
       max_frame_bytes_(static_cast<uint32_t>(context->info.mtu_bytes +
                                              net::kL2OverheadBytes)),
       max_segments_(std::max(qp.obtained().send_segments, 1U)),
       backoff_(TscHz()),
       context_(std::move(context)),
-      shadow_(std::bit_ceil(std::max(2 * depth, kMaxBurst * max_segments_))),
+      name_(QueueName(context_->info, "tx", options.index,
+                      context_->info.queues.tx)),
+      shadow_(std::bit_ceil(std::max(2 * depth_, kMaxBurst * max_segments_))),
       cq_(std::move(cq)),
       qp_(std::move(qp)) {
   work_->sges.resize(size_t{kMaxBurst} * max_segments_);

@@ -31,10 +31,18 @@ namespace weir {
 // once its lcore has stopped; its mbufs return to that lcore's cache.
 class TxQueue {
  public:
-  // Room for `depth` frames, a power of two, on `context`, whose pool is
-  // `pool`. Errors as Port::Open. Control thread, before Launch.
+  struct Options {
+    // Frames it has room for, a power of two.
+    uint32_t depth = 1024;
+    // Among the TX queues of its port.
+    uint32_t index = 0;
+  };
+
+  // A queue on `context`, whose pool is `pool`. Errors as Port::Open. Control
+  // thread, before Launch.
   static absl::StatusOr<TxQueue> Create(std::shared_ptr<PortContext> context,
-                                        const MbufPool& pool, uint32_t depth);
+                                        const MbufPool& pool,
+                                        const Options& options);
 
   // Posts frames from the front of `burst` and leaves those there is no room
   // for. Owner lcore only.
@@ -55,8 +63,9 @@ class TxQueue {
   const std::shared_ptr<TxCounters>& counters() const noexcept {
     return counters_;
   }
-  // The port it belongs to, as the user wrote it. Any thread.
-  const std::string& port_name() const noexcept { return context_->info.name; }
+  // The port it belongs to, as the user wrote it; of several queues, which it
+  // is: "mlx5_0 tx1". Any thread.
+  const std::string& port_name() const noexcept { return name_; }
   // Frames it has room for, segments a frame may have: what the device gave.
   // Any thread.
   uint32_t depth() const noexcept { return depth_; }
@@ -78,7 +87,7 @@ class TxQueue {
   };
 
   TxQueue(std::shared_ptr<PortContext> context, verbs::CompletionQueue cq,
-          verbs::QueuePair qp, uint32_t depth);
+          verbs::QueuePair qp, const Options& options);
 
   uint32_t Build(const Burst& burst, uint32_t max, Lcore& lcore) noexcept;
   bool Post(Burst& burst, uint32_t count, Lcore& lcore) noexcept;
@@ -111,6 +120,7 @@ class TxQueue {
   // Set-up only below, in creation order.
   Backoff backoff_;
   std::shared_ptr<PortContext> context_;
+  std::string name_;
   TxShadow shadow_;
   verbs::CompletionQueue cq_;
   verbs::QueuePair qp_;
