@@ -197,6 +197,8 @@ void Run(Lab& lab, Input input) {
   ReassemblyTable& table = lab.tables[is_tight ? 1 : 0];
   MbufCache& cache = lab.lcore.cache();
   uint64_t now = 0;
+  ReassemblyFragment before{};
+  before.key = DatagramKey::Nobody();
   while (!input.empty()) {
     const uint8_t head = input.Byte();
     NaiveReassembly::Piece piece = PieceFrom(head, input);
@@ -216,7 +218,8 @@ void Run(Lab& lab, Input input) {
     }
     table.Expire(now, 100, cache);
     ReassemblyFragment read;
-    table.Read(*one[0], read);
+    table.Read(*one[0], before, read);
+    before = read;
     table.Approach(read);
     const ReassemblyTable::Result got = table.Add(*one[0], read, now, cache);
     table.Publish();

@@ -52,81 +52,100 @@ class DatagramIndex {
     const Bucket& bucket = buckets_[hash & mask_];
     // Any place where there is none: that is no branch.
     constexpr uint64_t kAny = uint64_t{1} << 63;
-    return bucket.datagrams[PlaceOf(Matches(bucket, TagOf(hash)) | kAny)];
+    return bucket.datagrams[First(Matches(bucket, TagOf(hash)) | kAny)];
   }
 
   // The datagram with this hash for which `is_it` returns true, kNone if there
   // is none.
   template <typename IsIt>
   uint32_t Find(uint32_t hash, IsIt is_it) const noexcept {
-    for (uint32_t probe = 0; probe < kProbes; ++probe) {
-      const Bucket& bucket = buckets_[(hash + probe) & mask_];
-      uint64_t matches = Matches(bucket, TagOf(hash));
-      for (; matches != 0; matches &= matches - 1) {
-        const uint32_t datagram = bucket.datagrams[PlaceOf(matches)];
-        if (is_it(datagram)) [[likely]]
-          return datagram;
-      }
-      if (bucket.went_on == 0) [[likely]]
-        return kNone;
-    }
-    return kNone;
+    const Bucket& home = buckets_[hash & mask_];
+    const uint32_t found = FindIn(home, hash, is_it);
+    if (found != kNone || home.went_on == 0) [[likely]]
+      return found;
+    return FindFurther(hash, is_it);
   }
 
-  // Inserts `datagram`, which is not there; false if its places are taken.
-  bool Insert(uint32_t hash, uint32_t datagram) noexcept {
-    for (uint32_t probe = 0; probe < kProbes; ++probe) {
-      Bucket& bucket = buckets_[(hash + probe) & mask_];
-      const uint64_t free = Matches(bucket, 0);
-      if (free == 0) [[unlikely]]
-        continue;
-      const uint32_t place = PlaceOf(free);
-      bucket.tags |= uint64_t{TagOf(hash)} << 8 * place;
-      bucket.datagrams[place] = datagram;
-      for (uint32_t i = 0; i < probe; ++i) {
-        ++buckets_[(hash + i) & mask_].went_on;
-      }
-      return true;
-    }
-    return false;
+  // Inserts `datagram`, which is not there, and returns its place; kNone if all
+  // that it may have are taken.
+  uint32_t Insert(uint32_t hash, uint32_t datagram) noexcept {
+    const uint32_t place = InsertIn(hash & mask_, hash, datagram);
+    if (place != kNone) [[likely]]
+      return place;
+    return InsertFurther(hash, datagram);
   }
 
-  // Removes `datagram`, which is there.
-  void Erase(uint32_t hash, uint32_t datagram) noexcept {
-    for (uint32_t probe = 0; probe < kProbes; ++probe) {
-      Bucket& bucket = buckets_[(hash + probe) & mask_];
-      uint64_t matches = Matches(bucket, TagOf(hash));
-      for (; matches != 0; matches &= matches - 1) {
-        const uint32_t place = PlaceOf(matches);
-        if (bucket.datagrams[place] == datagram) [[likely]] {
-          bucket.tags &= ~(uint64_t{0xff} << 8 * place);
-          return;
-        }
-      }
-      --bucket.went_on;
-    }
+  // Removes what was inserted with this hash and got `place`.
+  void Erase(uint32_t hash, uint32_t place) noexcept {
+    const uint32_t number = place / kPlaces;
+    buckets_[number].tags &= ~(uint64_t{0xff} << 8 * (place % kPlaces));
+    for (uint32_t i = hash & mask_; i != number; i = (i + 1) & mask_)
+      [[unlikely]] { --buckets_[i].went_on; }
   }
 
  private:
+  static constexpr uint32_t kPlaces = 8;
   static constexpr uint32_t kProbes = 8;
   // A one in each byte.
   static constexpr uint64_t kOnes = 0x0101010101010101;
 
-  // From the bits that do not choose the bucket: there are 2^18 at most. Never
-  // 0.
-  static uint8_t TagOf(uint32_t hash) noexcept {
-    const uint32_t tag = hash >> 24;
-    return static_cast<uint8_t>(tag + (tag == 0 ? 1 : 0));
+  template <typename IsIt>
+  static uint32_t FindIn(const Bucket& bucket, uint32_t hash,
+                         IsIt is_it) noexcept {
+    uint64_t matches = Matches(bucket, TagOf(hash));
+    for (; matches != 0; matches &= matches - 1) {
+      const uint32_t datagram = bucket.datagrams[First(matches)];
+      if (is_it(datagram)) [[likely]]
+        return datagram;
+    }
+    return kNone;
+  }
+  // Behind the first bucket, out of line.
+  template <typename IsIt>
+  [[gnu::noinline]] uint32_t FindFurther(uint32_t hash,
+                                         IsIt is_it) const noexcept {
+    for (uint32_t probe = 1; probe < kProbes; ++probe) {
+      const Bucket& bucket = buckets_[(hash + probe) & mask_];
+      const uint32_t found = FindIn(bucket, hash, is_it);
+      if (found != kNone || bucket.went_on == 0) return found;
+    }
+    return kNone;
+  }
+  uint32_t InsertIn(uint32_t number, uint32_t hash,
+                    uint32_t datagram) noexcept {
+    Bucket& bucket = buckets_[number];
+    const uint64_t free = Matches(bucket, 0);
+    if (free == 0) [[unlikely]]
+      return kNone;
+    const uint32_t place = First(free);
+    bucket.tags |= TagOf(hash) << 8 * place;
+    bucket.datagrams[place] = datagram;
+    return number * kPlaces + place;
+  }
+  [[gnu::noinline]] uint32_t InsertFurther(uint32_t hash,
+                                           uint32_t datagram) noexcept {
+    for (uint32_t probe = 1; probe < kProbes; ++probe) {
+      const uint32_t place = InsertIn((hash + probe) & mask_, hash, datagram);
+      if (place == kNone) continue;
+      for (uint32_t i = 0; i < probe; ++i) {
+        ++buckets_[(hash + i) & mask_].went_on;
+      }
+      return place;
+    }
+    return kNone;
   }
 
-  // The highest bit of each byte that is `tag`, exactly.
-  static uint64_t Matches(const Bucket& bucket, uint8_t tag) noexcept {
-    constexpr uint64_t kLow = kOnes * 0x7f;
+  // From the bits that do not choose the bucket: there are 2^18 at most. Never
+  // 0.
+  static uint64_t TagOf(uint32_t hash) noexcept { return hash >> 24 | 1; }
+
+  // The highest bit of each byte that is `tag`. The first is that of such a
+  // byte; others may be of one that differs in its lowest bit.
+  static uint64_t Matches(const Bucket& bucket, uint64_t tag) noexcept {
     const uint64_t differ = bucket.tags ^ kOnes * tag;
-    return ~(((differ & kLow) + kLow) | differ | kLow);
+    return (differ - kOnes) & ~differ & kOnes << 7;
   }
-  // Of the first match.
-  static uint32_t PlaceOf(uint64_t matches) noexcept {
+  static uint32_t First(uint64_t matches) noexcept {
     return static_cast<uint32_t>(std::countr_zero(matches)) / 8;
   }
 

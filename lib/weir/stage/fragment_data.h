@@ -16,7 +16,8 @@ namespace weir {
 inline void TrimPlain(Mbuf& fragment, uint32_t unit, uint32_t bytes) noexcept {
   const uint32_t headers = fragment.info().l4_offset;
   const uint32_t skipped = unit == 0 ? 0 : headers;
-  fragment.Detach(skipped, headers - skipped + bytes);
+  fragment.TrimFront(skipped);
+  fragment.SetLength(headers - skipped + bytes);
 }
 
 // Cuts `bytes`, fewer than it has, off the end of `frame`; segments that have

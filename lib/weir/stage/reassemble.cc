@@ -10,21 +10,21 @@ void Reassemble::OnBurst(Burst& burst, Lcore& lcore) noexcept {
   std::array<Mbuf*, kMaxBurst> frames;
   const std::span<Mbuf* const> came = burst.mbufs();
   const size_t count = came.size();
-  bool any = false;
+  ReassemblyFragment nobody;
+  nobody.key = DatagramKey::Nobody();
+  const ReassemblyFragment* before = &nobody;
   for (size_t i = 0; i < count; ++i) {
     frames[i] = came[i];
     if (came[i]->info().is_fragment()) {
-      table_.Read(*came[i], fragments[i]);
-      any = true;
+      table_.Read(*came[i], *before, fragments[i]);
+      before = &fragments[i];
     } else {
       fragments[i].fault = ReassemblyFragment::Fault::kWhole;
+      fragments[i].follows = true;
     }
   }
-  if (!any && clock_ == ReassemblyClock::kTsc) return;
-  for (size_t i = 0; i < count; ++i) {
-    if (fragments[i].fault != ReassemblyFragment::Fault::kWhole)
-      table_.Approach(fragments[i]);
-  }
+  if (before == &nobody && clock_ == ReassemblyClock::kTsc) return;
+  for (size_t i = 0; i < count; ++i) table_.Approach(fragments[i]);
   burst.ReleaseAll();
   MbufCache& cache = lcore.cache();
   for (size_t i = 0; i < count; ++i) {

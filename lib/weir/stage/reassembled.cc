@@ -66,7 +66,9 @@ uint8_t* NextHeaderBefore(Mbuf& frame, uint32_t fragment_at) noexcept {
   return found ? next : nullptr;
 }
 
-Fault FinishIpv6(Mbuf& frame, const Reassembled& whole) noexcept {
+// Out of line, as is what follows, so that IPv4 needs few registers.
+[[gnu::noinline]] Fault FinishIpv6(Mbuf& frame,
+                                   const Reassembled& whole) noexcept {
   constexpr uint32_t kGone = sizeof(net::Ipv6FragmentHeader);
   PacketInfo& info = frame.info();
   auto& ip = *frame.Header<net::Ipv6Header>(info.l3_offset);
@@ -91,7 +93,7 @@ Fault FinishIpv6(Mbuf& frame, const Reassembled& whole) noexcept {
 }
 
 // Takes out 802.2 and SNAP headers in front of the type of the IP packet.
-void MakeEthernet(Mbuf& frame, bool is_ipv6) noexcept {
+[[gnu::noinline]] void MakeEthernet(Mbuf& frame, bool is_ipv6) noexcept {
   constexpr uint32_t kType = sizeof(Be16);
   constexpr uint32_t kGone = sizeof(net::LlcHeader) + sizeof(net::SnapHeader);
   PacketInfo& info = frame.info();

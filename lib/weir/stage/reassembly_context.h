@@ -28,7 +28,9 @@ struct alignas(kCacheLine) ReassemblyContext {
 
   DatagramKey key;
   uint64_t deadline;
+  // Where the index has it: under which hash, at which place.
   uint32_t hash;
+  uint32_t place;
   // Where the source is counted.
   uint32_t source;
   // Bytes of data held, and of the whole datagram once its end is known.

@@ -78,7 +78,7 @@ bool HasGoodSum(const Mbuf& mbuf, const net::Ipv4Header& ip,
   return sum.Checksum() == Be16(0);
 }
 
-Fault ReadIpv4(Mbuf& mbuf, const ReassemblySeed& seed, uint32_t scope,
+Fault ReadIpv4(Mbuf& mbuf, uint32_t scope,
                ReassemblyFragment& fragment) noexcept {
   const PacketInfo& info = mbuf.info();
   const auto* ip = mbuf.Header<net::Ipv4Header>(info.l3_offset);
@@ -94,8 +94,6 @@ Fault ReadIpv4(Mbuf& mbuf, const ReassemblySeed& seed, uint32_t scope,
   fragment.unit = ip->fragment.host() & 0x1fff;
   fragment.is_last = !ip->more_fragments();
   fragment.ecn_seen = static_cast<uint8_t>(1 << (ip->type_of_service & 3));
-  fragment.hash = internal::DatagramHash(
-      internal::Ipv4AddressSum(addresses, seed), fragment.key, seed);
   if (!HasGoodSum(mbuf, *ip, info.l3_offset)) return Fault::kHeaderChecksum;
   return Fault::kNone;
 }
@@ -121,8 +119,6 @@ Fault ReadIpv6(Mbuf& mbuf, const ReassemblySeed& seed, uint32_t scope,
   fragment.is_last = !header->more_fragments();
   fragment.ecn_seen =
       static_cast<uint8_t>(1 << (ip->version_class_label.host() >> 20 & 3));
-  fragment.hash =
-      internal::DatagramHash(fragment.key.addresses, fragment.key, seed);
   return Fault::kNone;
 }
 
@@ -156,10 +152,8 @@ void internal::ReadAnyFragment(Mbuf& mbuf, const ReassemblySeed& seed,
   const PacketInfo& info = mbuf.info();
   const uint32_t around = uint32_t{info.l4_offset} + info.trailer_bytes;
   const uint32_t bytes = mbuf.frame_bytes() - around;
-  constexpr uint64_t kNobody = DatagramKey::Rest(0, DatagramKey::kFaulty);
   fragment.fault = Fault::kNotParsed;
-  fragment.key = {0, kNobody};
-  fragment.hash = 0;
+  fragment.key = DatagramKey::Nobody();
   if (mbuf.frame_bytes() <= around || bytes > UINT16_MAX ||
       info.l4_offset > mbuf.data_bytes() ||
       info.l3_offset < sizeof(net::EthernetHeader)) {
@@ -170,14 +164,14 @@ void internal::ReadAnyFragment(Mbuf& mbuf, const ReassemblySeed& seed,
   if (info.l3_offset != sizeof(net::EthernetHeader)) {
     scope = ScopeOf(mbuf.bytes(), info.l3_offset, seed);
   }
-  const Fault fault =
-      info.l3 == L3::kIpv4   ? ReadIpv4(mbuf, seed, scope, fragment)
-      : info.l3 == L3::kIpv6 ? ReadIpv6(mbuf, seed, scope, fragment)
-                             : Fault::kNotParsed;
+  const Fault fault = info.l3 == L3::kIpv4 ? ReadIpv4(mbuf, scope, fragment)
+                      : info.l3 == L3::kIpv6
+                          ? ReadIpv6(mbuf, seed, scope, fragment)
+                          : Fault::kNotParsed;
   const bool fits =
       (fragment.is_last || bytes % 8 == 0) && fragment.end() <= UINT16_MAX;
   fragment.fault = fault == Fault::kNone && !fits ? Fault::kNotParsed : fault;
-  if (fragment.fault != Fault::kNone) fragment.key.rest = kNobody;
+  if (fragment.fault != Fault::kNone) fragment.key = DatagramKey::Nobody();
 }
 
 }  // namespace weir

@@ -39,6 +39,10 @@ struct DatagramKey {
   // front; in the upper half tags and labels, and what was named above.
   uint64_t rest;
 
+  // Of no datagram.
+  static constexpr DatagramKey Nobody() noexcept {
+    return {0, Rest(0, kFaulty)};
+  }
   static constexpr uint64_t Rest(uint32_t id, uint32_t scope) noexcept {
     return uint64_t{scope} << 32 | id;
   }
@@ -75,8 +79,10 @@ struct ReassemblyFragment {
   };
 
   DatagramKey key;
+  // As of DatagramHash.
   uint32_t hash;
-  // A context that may be that of the datagram.
+  // A context that may be that of the datagram, unless it follows another
+  // fragment of this.
   uint32_t guess;
   // The two addresses of IPv6 in the frame; not set for IPv4.
   const std::byte* addresses;
@@ -85,6 +91,7 @@ struct ReassemblyFragment {
   uint32_t unit;
   uint32_t bytes;
   bool is_last;
+  bool follows;
   // A bit for the value of the ECN field (RFC 3168 §5).
   uint8_t ecn_seen;
   Fault fault;
@@ -118,12 +125,6 @@ inline uint32_t Spread(uint64_t sum) noexcept {
   return static_cast<uint32_t>((sum ^ sum >> 32) * 0x9e3779b97f4a7c15 >> 32);
 }
 
-// Of 32 bits each.
-inline uint64_t Ipv4AddressSum(const std::byte* addresses,
-                               const ReassemblySeed& seed) noexcept {
-  return (Load<uint32_t>(addresses) + seed[1]) *
-         (Load<uint32_t>(addresses + 4) + seed[2]);
-}
 inline uint64_t Ipv6AddressSum(const std::byte* addresses,
                                const ReassemblySeed& seed) noexcept {
   uint64_t sum = 0;
@@ -133,27 +134,35 @@ inline uint64_t Ipv6AddressSum(const std::byte* addresses,
   }
   return sum;
 }
-inline uint32_t DatagramHash(uint64_t address_sum, const DatagramKey& key,
-                             const ReassemblySeed& seed) noexcept {
-  return Spread(seed[0] + address_sum +
-                (key.id() + seed[9]) * (key.scope() + seed[10]));
-}
 
 // Whether the header of IPv4 without options at `ip` has a good checksum.
 inline bool HasGoodSum(const PacketInfo& info, const std::byte* ip) noexcept {
   const ChecksumState state = info.ip_checksum();
-  if (state == ChecksumState::kGood) return true;
+  if (state == ChecksumState::kGood) [[likely]]
+    return true;
   if (state == ChecksumState::kBad) return false;
   if ((info.flags & PacketInfo::kDeviceChecked) != 0) return true;
   net::InternetSum sum;
-  for (size_t at = 0; at < sizeof(net::Ipv4Header); at += sizeof(Be32)) {
-    sum.AddWord(Load<Be32>(ip + at));
-  }
+  sum.AddWord(Load<Be32>(ip));
+  sum.AddWord(Load<Be32>(ip + 4));
+  sum.AddWord(Load<Be32>(ip + 8));
+  sum.AddWord(Load<Be32>(ip + 12));
+  sum.AddWord(Load<Be32>(ip + 16));
   return sum.Checksum() == Be16(0);
 }
 
-// Where a fragment stands, from the 16 bits that say so (of IPv6 in the order
-// of IPv4): false if that cannot be.
+// Whether headers are as they are mostly: behind an Ethernet header without
+// tags one of `l3` that ends, with its fragment header, at `l4_offset`; all of
+// it at hand.
+inline bool IsPlain(const Mbuf& mbuf, L3 l3, uint32_t l4_offset) noexcept {
+  const PacketInfo& info = mbuf.info();
+  // One comparison.
+  const uint32_t differ = (info.l3_offset ^ sizeof(net::EthernetHeader)) |
+                          (info.l4_offset ^ l4_offset);
+  return info.l3 == l3 && differ == 0 && mbuf.data_bytes() >= l4_offset;
+}
+
+// Notes where a fragment stands; false if it cannot stand there.
 inline bool Place(uint32_t unit, bool is_last, uint32_t bytes,
                   ReassemblyFragment& fragment) noexcept {
   fragment.unit = unit;
@@ -165,17 +174,13 @@ inline bool Place(uint32_t unit, bool is_last, uint32_t bytes,
          unit * 8 + uint64_t{bytes} <= UINT16_MAX;
 }
 
-// A fragment of IPv4 without options behind an Ethernet header without tags;
-// false if it is another one.
-inline bool ReadPlainIpv4(Mbuf& mbuf, const ReassemblySeed& seed,
-                          ReassemblyFragment& fragment) noexcept {
+// A fragment of IPv4 without options; false if it is another one.
+[[gnu::always_inline]] inline bool ReadPlainIpv4(
+    Mbuf& mbuf, ReassemblyFragment& fragment) noexcept {
   constexpr uint32_t kL3 = sizeof(net::EthernetHeader);
   constexpr uint32_t kL4 = kL3 + sizeof(net::Ipv4Header);
   const PacketInfo& info = mbuf.info();
-  if (info.l3_offset != kL3 || info.l4_offset != kL4 ||
-      mbuf.data_bytes() < kL4) {
-    return false;
-  }
+  if (!IsPlain(mbuf, L3::kIpv4, kL4)) return false;
   const std::byte* const ip = mbuf.data() + kL3;
   const uint32_t field = Load<Be16>(ip + 6).host();
   if (!Place(field & 0x1fff, (field & 0x2000) == 0,
@@ -189,8 +194,6 @@ inline bool ReadPlainIpv4(Mbuf& mbuf, const ReassemblySeed& seed,
       DatagramKey::Rest(protocol << 16 | Load<uint16_t>(ip + 4), 0);
   fragment.ecn_seen = static_cast<uint8_t>(
       1 << std::to_integer<uint32_t>(ip[1] & std::byte{3}));
-  fragment.hash =
-      DatagramHash(Ipv4AddressSum(ip + 12, seed), fragment.key, seed);
   return true;
 }
 
@@ -200,15 +203,11 @@ inline bool ReadPlainIpv6(Mbuf& mbuf, const ReassemblySeed& seed,
   constexpr uint32_t kL3 = sizeof(net::EthernetHeader);
   constexpr uint32_t kFragment = sizeof(net::Ipv6Header);
   constexpr uint32_t kL4 = kL3 + kFragment + sizeof(net::Ipv6FragmentHeader);
-  const PacketInfo& info = mbuf.info();
-  if (info.l3_offset != kL3 || info.l4_offset != kL4 ||
-      mbuf.data_bytes() < kL4) {
-    return false;
-  }
+  if (!IsPlain(mbuf, L3::kIpv6, kL4)) return false;
   const std::byte* const ip = mbuf.data() + kL3;
   const uint32_t field = Load<Be16>(ip + kFragment + 2).host();
   if (!Place(field >> 3, (field & 1) == 0,
-             mbuf.frame_bytes() - kL4 - info.trailer_bytes, fragment)) {
+             mbuf.frame_bytes() - kL4 - mbuf.info().trailer_bytes, fragment)) {
     return false;
   }
   fragment.addresses = ip + 8;
@@ -217,24 +216,33 @@ inline bool ReadPlainIpv6(Mbuf& mbuf, const ReassemblySeed& seed,
       DatagramKey::Rest(Load<uint32_t>(ip + kFragment + 4), DatagramKey::kIpv6);
   fragment.ecn_seen =
       static_cast<uint8_t>(1 << (std::to_integer<uint32_t>(ip[1]) >> 4 & 3));
-  fragment.hash = DatagramHash(fragment.key.addresses, fragment.key, seed);
   return true;
 }
 
 }  // namespace internal
 
+// Of a datagram. Owner lcore only.
+inline uint32_t DatagramHash(const DatagramKey& key,
+                             const ReassemblySeed& seed) noexcept {
+  uint64_t sum = key.addresses;
+  if (!key.is_ipv6()) [[likely]] {
+    sum = (static_cast<uint32_t>(sum) + seed[1]) * ((sum >> 32) + seed[2]);
+  }
+  return internal::Spread(sum +
+                          (key.id() + seed[9]) * (key.scope() + seed[10]));
+}
+
 // Reads into `fragment` what `mbuf`, whose info() says that it is a fragment,
-// holds; in place, for a copy of what was just written in parts waits for it.
-// Owner lcore only.
-inline void ReadFragment(Mbuf& mbuf, const ReassemblySeed& seed,
-                         ReassemblyFragment& fragment) noexcept {
-  const L3 l3 = mbuf.info().l3;
-  const bool is_read =
-      l3 == L3::kIpv4   ? internal::ReadPlainIpv4(mbuf, seed, fragment)
-      : l3 == L3::kIpv6 ? internal::ReadPlainIpv6(mbuf, seed, fragment)
-                        : false;
-  if (!is_read) [[unlikely]]
+// holds, all but the hash; in place, for a copy of what was just written in
+// parts waits for it. Owner lcore only.
+[[gnu::always_inline]] inline void ReadFragment(
+    Mbuf& mbuf, const ReassemblySeed& seed,
+    ReassemblyFragment& fragment) noexcept {
+  if (internal::ReadPlainIpv4(mbuf, fragment)) [[likely]]
+    return;
+  if (!internal::ReadPlainIpv6(mbuf, seed, fragment)) {
     internal::ReadAnyFragment(mbuf, seed, fragment);
+  }
 }
 
 }  // namespace weir

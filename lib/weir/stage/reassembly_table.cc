@@ -6,6 +6,7 @@
 
 #include "weir/base/tsc_clock.h"
 #include "weir/mbuf/copy_packet.h"
+#include "weir/stage/fragment_chain.h"
 #include "weir/stage/reassembled.h"
 
 namespace weir {
@@ -68,6 +69,43 @@ ReassemblyTable::Result ReassemblyTable::Drop(Mbuf& fragment,
   return {Outcome::kDropped, reason, nullptr};
 }
 
+// A context for the datagram of `read`; the oldest makes room if there is none.
+[[gnu::always_inline]] inline uint32_t ReassemblyTable::Open(
+    const ReassemblyFragment& read, uint64_t now, MbufCache& cache) noexcept {
+  if (free_ == kNone) [[unlikely]] {
+    Forget(Oldest(), ReassemblyDrop::kNoDatagrams, cache);
+  }
+  const uint32_t number = free_;
+  const uint32_t place = index_.Insert(read.hash, number);
+  if (place == DatagramIndex::kNone) [[unlikely]]
+    return kNone;
+  Context& context = contexts_[number];
+  free_ = context.newer;
+  context.key = read.key;
+  context.deadline = now + timeouts_[read.is_ipv6() ? 1 : 0];
+  context.hash = read.hash;
+  context.place = place;
+  context.source =
+      SourceHash(read, seed_) & static_cast<uint32_t>(sources_.size() - 1);
+  context.bytes = 0;
+  context.total = Context::kUnknown;
+  context.state = Context::State::kCollecting;
+  context.ecn_seen = 0;
+  context.has_chains = false;
+  context.fragments.Reset(read.unit);
+  if (read.is_ipv6()) {
+    std::memcpy(addresses_[number].data(), read.addresses,
+                sizeof(Ipv6Addresses));
+  }
+  AgeOf(context).Add<&Context::older, &Context::newer>(contexts_, number);
+  sources_[context.source]
+      .datagrams.Add<&Context::source_older, &Context::source_newer>(contexts_,
+                                                                     number);
+  ++counts_.begun;
+  ++counts_.pending;
+  return number;
+}
+
 // The context of `read`, a new one if there is none yet.
 ReassemblyTable::Found ReassemblyTable::FindOrOpen(
     const ReassemblyFragment& read, uint64_t now, MbufCache& cache) noexcept {
@@ -88,41 +126,6 @@ ReassemblyTable::Found ReassemblyTable::FindOrOpen(
     Forget(number, ReassemblyDrop::kTimeout, cache);
   }
   return {Open(read, now, cache), ReassemblyDrop::kNoDatagrams};
-}
-
-// A context for the datagram of `read`; the oldest makes room if there is none.
-uint32_t ReassemblyTable::Open(const ReassemblyFragment& read, uint64_t now,
-                               MbufCache& cache) noexcept {
-  if (free_ == kNone) [[unlikely]] {
-    Forget(Oldest(), ReassemblyDrop::kNoDatagrams, cache);
-  }
-  const uint32_t number = free_;
-  if (!index_.Insert(read.hash, number)) [[unlikely]]
-    return kNone;
-  Context& context = contexts_[number];
-  free_ = context.newer;
-  context.key = read.key;
-  context.deadline = now + timeouts_[read.is_ipv6() ? 1 : 0];
-  context.hash = read.hash;
-  context.source =
-      SourceHash(read, seed_) & static_cast<uint32_t>(sources_.size() - 1);
-  context.bytes = 0;
-  context.total = Context::kUnknown;
-  context.state = Context::State::kCollecting;
-  context.ecn_seen = 0;
-  context.has_chains = false;
-  context.fragments.Reset(read.unit);
-  if (read.is_ipv6()) {
-    std::memcpy(addresses_[number].data(), read.addresses,
-                sizeof(Ipv6Addresses));
-  }
-  AgeOf(context).Add<&Context::older, &Context::newer>(contexts_, number);
-  sources_[context.source]
-      .datagrams.Add<&Context::source_older, &Context::source_newer>(contexts_,
-                                                                     number);
-  ++counts_.begun;
-  ++counts_.pending;
-  return number;
 }
 
 // Makes room for a fragment of context `number`; false, with the reason, if
@@ -155,7 +158,7 @@ ReassemblyTable::Result ReassemblyTable::InsertWithCare(
     uint32_t number, Mbuf& fragment, const ReassemblyFragment& read,
     MbufCache& cache) noexcept {
   ReassemblyDrop reason;
-  if (!HasRoom(contexts_[number], read.bytes) &&
+  if (!HasRoom(contexts_[number], read) &&
       !MakeRoom(number, read.bytes, reason, cache)) {
     return Drop(fragment, reason, cache);
   }
@@ -167,6 +170,7 @@ ReassemblyTable::Result ReassemblyTable::InsertWithCare(
     Mbuf* const original = &fragment;
     cache.FreePackets({&original, 1});
   }
+  Reserve(contexts_[number], read);
   const FragmentRecord record(cache.pool().IndexOf(*kept), read.unit,
                               read.bytes);
   return InsertAmong(number, *kept, record, read, cache);
@@ -206,7 +210,7 @@ ReassemblyTable::Result ReassemblyTable::InsertAmong(
 ReassemblyTable::Result ReassemblyTable::Contradict(
     uint32_t number, const ReassemblyFragment& read,
     MbufCache& cache) noexcept {
-  Count(contexts_[number], read);
+  contexts_[number].bytes += read.bytes;
   return GiveUp(number, ReassemblyDrop::kEndsDisagree, cache);
 }
 
@@ -223,6 +227,10 @@ ReassemblyTable::Result ReassemblyTable::Meet(uint32_t number,
                                               Mbuf& fragment,
                                               const ReassemblyFragment& read,
                                               MbufCache& cache) noexcept {
+  // Its room was taken already.
+  ++counts_.fragments_left;
+  counts_.bytes_left += read.bytes;
+  --sources_[contexts_[number].source].fragments;
   if (met.place == FragmentSet::Place::kSame) {
     const Mbuf& held = cache.pool().mbuf(met.mbuf);
     const DataPlace there{&held, read.unit == 0 ? held.info().l4_offset : 0U};
@@ -234,11 +242,27 @@ ReassemblyTable::Result ReassemblyTable::Meet(uint32_t number,
   return Drop(fragment, ReassemblyDrop::kOverlap, cache);
 }
 
+// Makes context `number` free; its fragments are gone or not its own any more.
+[[gnu::always_inline]] inline void ReassemblyTable::Release(
+    uint32_t number) noexcept {
+  Context& context = contexts_[number];
+  context.fragments.Clear(blocks_);
+  context.state = Context::State::kFree;
+  context.CloseKey();
+  index_.Erase(context.hash, context.place);
+  sources_[context.source]
+      .datagrams.Remove<&Context::source_older, &Context::source_newer>(
+          contexts_, number);
+  AgeOf(context).Remove<&Context::older, &Context::newer>(contexts_, number);
+  context.newer = free_;
+  free_ = number;
+}
+
 ReassemblyTable::Result ReassemblyTable::Complete(uint32_t number,
                                                   MbufCache& cache) noexcept {
   Context& context = contexts_[number];
   const uint32_t fragments = context.fragments.size();
-  Mbuf& first = Chain(context, cache.pool());
+  Mbuf& first = ChainFragments(context, blocks_, cache.pool());
   const Reassembled whole{.bytes = context.total,
                           .ecn_seen = context.ecn_seen,
                           .is_ipv6 = context.is_ipv6()};
@@ -256,37 +280,6 @@ ReassemblyTable::Result ReassemblyTable::Complete(uint32_t number,
   }
   ++counts_.completed;
   return {Outcome::kComplete, {}, &first};
-}
-
-// Joins the fragments, which have all come.
-Mbuf& ReassemblyTable::Chain(const Context& context,
-                             MbufPool& pool) const noexcept {
-  Mbuf* first = nullptr;
-  Mbuf* last = nullptr;
-  if (context.has_chains) [[unlikely]] {
-    context.fragments.ForEach(blocks_, [&](const FragmentRecord& record) {
-      Mbuf& next = pool.mbuf(record.mbuf());
-      if (first == nullptr) {
-        first = &next;
-      } else {
-        first->Append(*last, next);
-      }
-      for (last = &next; last->next() != nullptr;) last = last->next();
-    });
-    return *first;
-  }
-  context.fragments.ForEach(blocks_, [&](const FragmentRecord& record) {
-    Mbuf& next = pool.mbuf(record.mbuf());
-    if (first == nullptr) {
-      first = &next;
-    } else {
-      last->SetNext(next);
-    }
-    last = &next;
-  });
-  first->SetFrame(first->info().l4_offset + context.total,
-                  context.fragments.size());
-  return *first;
 }
 
 uint32_t ReassemblyTable::Oldest() const noexcept {
@@ -325,19 +318,15 @@ void ReassemblyTable::FreeFragments(Context& context, ReassemblyDrop reason,
   context.fragments.Clear(blocks_);
 }
 
-// Makes context `number` free; its fragments are gone or not its own any more.
-void ReassemblyTable::Release(uint32_t number) noexcept {
-  Context& context = contexts_[number];
-  context.fragments.Clear(blocks_);
-  context.state = Context::State::kFree;
-  context.CloseKey();
-  index_.Erase(context.hash, number);
-  sources_[context.source]
-      .datagrams.Remove<&Context::source_older, &Context::source_newer>(
-          contexts_, number);
-  AgeOf(context).Remove<&Context::older, &Context::newer>(contexts_, number);
-  context.newer = free_;
-  free_ = number;
+void ReassemblyTable::Reject(Mbuf& datagram, size_t parse_reason,
+                             MbufCache& cache) noexcept {
+  const size_t reason = kReassemblyReasons + parse_reason;
+  Drop(datagram, static_cast<ReassemblyDrop>(reason), cache);
+}
+
+void ReassemblyTable::DropMade(Mbuf& packet, MbufCache& cache) noexcept {
+  CountMade();
+  Drop(packet, ReassemblyDrop::kClosed, cache);
 }
 
 void ReassemblyTable::Forget(uint32_t number, ReassemblyDrop reason,

@@ -56,13 +56,23 @@ class ReassemblyTable {
   static absl::StatusOr<ReassemblyTable> Create(
       const ReassemblyOptions& options);
 
-  // The three steps of adding a fragment; apart, so that the memory that a
-  // burst of them needs is fetched while others are worked on.
-  void Read(Mbuf& fragment, ReassemblyFragment& read) const noexcept {
+  // The three steps of adding a fragment, which came behind that of `before` or
+  // no other; apart, so that the memory that a burst of them needs is fetched
+  // while others are worked on.
+  [[gnu::always_inline]] void Read(Mbuf& fragment,
+                                   const ReassemblyFragment& before,
+                                   ReassemblyFragment& read) const noexcept {
     ReadFragment(fragment, seed_, read);
+    read.follows = read.key == before.key;
+    if (read.follows) {
+      read.hash = before.hash;
+      return;
+    }
+    read.hash = DatagramHash(read.key, seed_);
     index_.Prefetch(read.hash);
   }
   void Approach(ReassemblyFragment& read) const noexcept {
+    if (read.follows) return;
     read.guess = index_.Guess(read.hash);
     __builtin_prefetch(&contexts_[read.guess], 1);
     __builtin_prefetch(&contexts_[read.guess].fragments, 1);
@@ -70,18 +80,15 @@ class ReassemblyTable {
   // Takes ownership of `fragment`, of which Read and Approach said `read`, at
   // `now`, which is not before that of the call before. Frees into `cache`,
   // whose pool all fragments are from. Counts say it once Publish was called.
-  Result Add(Mbuf& fragment, const ReassemblyFragment& read, uint64_t now,
-             MbufCache& cache) noexcept {
-    uint32_t number = read.guess;
+  [[gnu::always_inline]] Result Add(Mbuf& fragment,
+                                    const ReassemblyFragment& read,
+                                    uint64_t now, MbufCache& cache) noexcept {
+    uint32_t number = read.follows ? last_ : read.guess;
     if (!IsCollecting(number, read, now)) {
-      // Fragments of a datagram often follow each other.
-      number = last_;
-      if (!IsCollecting(number, read, now)) {
-        const Found found = FindOrOpen(read, now, cache);
-        if (found.number == kNone) [[unlikely]]
-          return Drop(fragment, found.reason, cache);
-        number = found.number;
-      }
+      const Found found = FindOrOpen(read, now, cache);
+      if (found.number == kNone) [[unlikely]]
+        return Drop(fragment, found.reason, cache);
+      number = found.number;
     }
     return Insert(number, fragment, read, cache);
   }
@@ -96,10 +103,7 @@ class ReassemblyTable {
   void Close(uint64_t now, MbufCache& cache) noexcept;
 
   // Frees `datagram`, which was completed here, for a reason of Parse.
-  void Reject(Mbuf& datagram, size_t parse_reason, MbufCache& cache) noexcept {
-    const size_t reason = kReassemblyReasons + parse_reason;
-    Drop(datagram, static_cast<ReassemblyDrop>(reason), cache);
-  }
+  void Reject(Mbuf& datagram, size_t parse_reason, MbufCache& cache) noexcept;
 
   // Of Options::keeps_abandoned: first fragments of datagrams given up, which
   // are counted as dropped and are the caller's once taken; there must be one.
@@ -108,10 +112,7 @@ class ReassemblyTable {
   // Counts a packet that goes on in place of such a fragment, and frees one
   // that cannot, because nothing goes on any more.
   void CountMade() noexcept { counts_.packets.made.Set(++counts_.made); }
-  void DropMade(Mbuf& packet, MbufCache& cache) noexcept {
-    CountMade();
-    Drop(packet, ReassemblyDrop::kClosed, cache);
-  }
+  void DropMade(Mbuf& packet, MbufCache& cache) noexcept;
 
   // Any thread.
   const StageCounts<kReassemblyDrops>& counts() const noexcept {
@@ -146,14 +147,15 @@ class ReassemblyTable {
            std::memcmp(addresses_[number].data(), read.addresses,
                        sizeof(Ipv6Addresses)) == 0;
   }
-  // A fragment that lies behind or in front of all that its datagram has, as
-  // most do, is done with here.
-  Result Insert(uint32_t number, Mbuf& fragment, const ReassemblyFragment& read,
-                MbufCache& cache) noexcept {
+  // Of most, which lie behind or in front of all that is there, the whole way.
+  [[gnu::always_inline]] Result Insert(uint32_t number, Mbuf& fragment,
+                                       const ReassemblyFragment& read,
+                                       MbufCache& cache) noexcept {
     Context& context = contexts_[number];
     last_ = number;
-    if (!HasRoom(context, read.bytes) || !fragment.is_plain()) [[unlikely]]
+    if (!HasRoom(context, read) || !fragment.is_plain()) [[unlikely]]
       return InsertWithCare(number, fragment, read, cache);
+    Reserve(context, read);
     const FragmentRecord record(cache.pool().IndexOf(fragment), read.unit,
                                 read.bytes);
     bool ends_disagree;
@@ -173,30 +175,30 @@ class ReassemblyTable {
   Result Keep(uint32_t number, const ReassemblyFragment& read,
               MbufCache& cache) noexcept {
     Context& context = contexts_[number];
-    Count(context, read);
+    context.ecn_seen |= read.ecn_seen;
+    context.bytes += read.bytes;
+    if (read.is_last) context.total = read.end();
     if (context.fragments.size() > max_fragments_per_datagram_) [[unlikely]]
       return GiveUp(number, ReassemblyDrop::kTooManyFragments, cache);
     if (context.bytes == context.total) return Complete(number, cache);
     return {Outcome::kPending, {}, nullptr};
   }
-  void Count(Context& context, const ReassemblyFragment& read) noexcept {
-    context.ecn_seen |= read.ecn_seen;
-    context.bytes += read.bytes;
-    if (read.is_last) context.total = read.end();
-    ++sources_[context.source].fragments;
-    --counts_.fragments_left;
-    counts_.bytes_left -= read.bytes;
-  }
-  bool HasRoom(const Context& context, uint32_t bytes) const noexcept {
-    return counts_.fragments_left != 0 && bytes <= counts_.bytes_left &&
+  bool HasRoom(const Context& context,
+               const ReassemblyFragment& read) const noexcept {
+    return counts_.fragments_left != 0 && read.bytes <= counts_.bytes_left &&
            sources_[context.source].fragments < max_fragments_per_source_;
   }
-
+  void Reserve(const Context& context,
+               const ReassemblyFragment& read) noexcept {
+    --counts_.fragments_left;
+    counts_.bytes_left -= read.bytes;
+    ++sources_[context.source].fragments;
+  }
   Result Drop(Mbuf& fragment, ReassemblyDrop reason, MbufCache& cache) noexcept;
   Found FindOrOpen(const ReassemblyFragment& read, uint64_t now,
                    MbufCache& cache) noexcept;
-  uint32_t Open(const ReassemblyFragment& read, uint64_t now,
-                MbufCache& cache) noexcept;
+  inline uint32_t Open(const ReassemblyFragment& read, uint64_t now,
+                       MbufCache& cache) noexcept;
   bool MakeRoom(uint32_t number, uint32_t bytes, ReassemblyDrop& reason,
                 MbufCache& cache) noexcept;
   Result InsertWithCare(uint32_t number, Mbuf& fragment,
@@ -212,15 +214,13 @@ class ReassemblyTable {
   Result GiveUp(uint32_t number, ReassemblyDrop reason,
                 MbufCache& cache) noexcept;
   Result Complete(uint32_t number, MbufCache& cache) noexcept;
-  Mbuf& Chain(const Context& context, MbufPool& pool) const noexcept;
-
   uint32_t Oldest() const noexcept;
   ContextList& AgeOf(const Context& context) noexcept {
     return ages_[context.is_ipv6() ? 1 : 0];
   }
   void FreeFragments(Context& context, ReassemblyDrop reason,
                      MbufCache& cache) noexcept;
-  void Release(uint32_t number) noexcept;
+  inline void Release(uint32_t number) noexcept;
   void Forget(uint32_t number, ReassemblyDrop reason,
               MbufCache& cache) noexcept;
   void Remember(uint32_t number, ReassemblyDrop reason,
