@@ -199,14 +199,15 @@ TEST(AppTest, RefusesAFileThatCannotBeWrittenBeforeItRuns) {
 }
 
 // Runs the app with a limit on locked memory and exits with 0 if it does well.
-[[noreturn]] void RunWithin(rlim_t limit_bytes, const AppOptions& options) {
+[[noreturn]] void RunWithin(rlim_t limit_bytes, const AppOptions& options,
+                            const AppNeeds& needs = {}) {
   const rlimit limit{limit_bytes, limit_bytes};
   if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0 ||
       !testing::DropCapability(CAP_IPC_LOCK)) {
     std::exit(2);
   }
   auto app = *App::Create(options);
-  absl::Status status = JoinPorts(*app);
+  absl::Status status = JoinPorts(*app, needs);
   if (status.ok()) status = app->RunUntilSignal();
   std::cerr << status.message() << "\n";
   std::exit(status.ok() ? 0 : 1);
@@ -218,6 +219,17 @@ TEST(AppDeathTest, LivesWithTheUsualLimitOnLockedMemory) {
   EXPECT_EXIT(RunWithin(8 << 20, options), ::testing::ExitedWithCode(0), "");
   options.ports = {"null:,mtu=9216", "null:,mtu=9216"};
   EXPECT_EXIT(RunWithin(8 << 20, options), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(AppDeathTest, CountsAllQueuesWhereLittleMemoryMayBeLocked) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const AppNeeds four = {.ports = {.rx_queues = 4, .tx_queues = 4}};
+  EXPECT_EXIT(RunWithin(8 << 20, TwoNullPorts(), four),
+              ::testing::ExitedWithCode(0), "");
+  const AppNeeds many = {.ports = {.rx_queues = 64, .tx_queues = 64}};
+  EXPECT_EXIT(RunWithin(8 << 20, TwoNullPorts(), many),
+              ::testing::ExitedWithCode(1),
+              "cannot register .*RLIMIT_MEMLOCK is 8388608 bytes");
 }
 
 TEST(AppDeathTest, NamesALimitOnLockedMemoryThatIsTooLow) {
