@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "test/app/sample_report.h"
 
@@ -36,7 +37,7 @@ null: (weir0)
     drop: too_long                          5
   device: unmatched                        11
   device: rx_frames                 1,234,578
-mbufs: 2,048 = 917 free + 1,024 posted + 100 sending + 7 held; 2 shortages
+mbufs: 2,048 = 917 free + 1,024 posted + 100 sending + 0 in rings + 7 held; 2 shortages
 packets: 1,234,567 received + 0 made = 1,234,495 sent + 65 dropped + 0 taken + 7 held
 )");
 }
@@ -134,6 +135,16 @@ TEST(ConserveTest, SeesWhatIsMissing) {
   --report.lcores[0].pipelines[0].sent;
   EXPECT_FALSE(Conserve(report).holds());
   EXPECT_NE(FormatTable(report).find("made != "), std::string::npos);
+}
+
+TEST(StatsPrinterTest, ShowsRingsIfThereAreAny) {
+  AppReport report = testing::SampleReport();
+  report.lcores[0].pipelines[0].ring = {
+      .name = "rx to worker", .capacity = 1024, .size = 5, .high_water = 1000};
+  EXPECT_THAT(FormatTable(report),
+              ::testing::HasSubstr(
+                  "  rx to worker                                    1,024     "
+                  "     5      1,000\n"));
 }
 
 }  // namespace

@@ -9,10 +9,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weir/app/report_json.h"
+#include "weir/app/report_metrics.h"
 #include "weir/app/stats_printer.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/memory/arena.h"
 #include "weir/memory/lock_limit.h"
+#include "weir/metrics/segment_list.h"
 #include "weir/net/ethernet.h"
 #include "weir/runtime/placer.h"
 #include "weir/topo/pin.h"
@@ -45,6 +47,9 @@ Clock::time_point After(Clock::time_point begin, absl::Duration time) {
   const auto never = Clock::time_point::max();
   return wait < never - begin ? begin + wait : never;
 }
+
+// Between two updates of what other processes see.
+constexpr std::chrono::milliseconds kShareEvery(100);
 
 // Queues are not made shorter than this to save memory.
 constexpr uint32_t kShortestQueue = 64;
@@ -216,6 +221,7 @@ absl::Status App::RunUntilSignal() {
   absl::Status started = runtime_->Start();
   if (!started.ok()) return started;
   KeepThisThreadOff(plan.WorkerIds());
+  ShareMetrics();
   WaitForEnd(begin);
   runtime_->Stop();
   PrintWarnings();
@@ -241,15 +247,22 @@ void App::WaitForEnd(Clock::time_point begin) {
   const absl::Duration interval = options_.stats_interval;
   const bool rates = interval != absl::ZeroDuration();
   Clock::time_point next = rates ? After(begin, interval) : end;
+  Clock::time_point share = segment_ == nullptr ? end : Clock::now();
   AppReport before = Report(begin);
   if (rates) std::fputs(RatesHeader().c_str(), stdout);
   while (!runtime_->done()) {
     const SignalWait::Woken woken =
-        signals_->WaitUntil(std::min(next, end), runtime_->done_fd());
+        signals_->WaitUntil(std::min({next, share, end}), runtime_->done_fd());
     PrintWarnings();
-    if (woken == SignalWait::Woken::kSignal || Clock::now() >= end) return;
+    const Clock::time_point time = Clock::now();
+    if (woken == SignalWait::Woken::kSignal || time >= end) return;
     if (woken != SignalWait::Woken::kTime) continue;
     AppReport now = Report(begin);
+    if (time >= share) {
+      segment_->Write(MetricsOf(now));
+      share = time + kShareEvery;
+    }
+    if (time < next) continue;
     std::fputs(FormatRates(before, now).c_str(), stdout);
     std::fflush(stdout);
     before = std::move(now);
@@ -257,6 +270,19 @@ void App::WaitForEnd(Clock::time_point begin) {
     // After a stop of the process (SIGSTOP), lines are not made up for.
     if (next < Clock::now()) next = After(Clock::now(), interval);
   }
+}
+
+void App::ShareMetrics() {
+  RemoveDeadSegments(kSegmentFolder);
+  absl::StatusOr<std::unique_ptr<SegmentWriter>> segment =
+      SegmentWriter::Create(options_.name);
+  if (segment.ok()) {
+    segment_ = *std::move(segment);
+    return;
+  }
+  // The run is as good without.
+  std::fprintf(stderr, "%s: warning: %s\n", options_.name.c_str(),
+               std::string(segment.status().message()).c_str());
 }
 
 RunPlan App::PlanOfRun() const {
@@ -303,6 +329,9 @@ AppReport App::Report(Clock::time_point begin) const {
       const bool rx = queue.name.starts_with("rx");
       (rx ? report.mbufs.posted : report.mbufs.sending) += queue.held_mbufs;
     }
+  }
+  for (const RingSnapshot& ring : RingsOf(report)) {
+    report.mbufs.rings += ring.size;
   }
   report.mbufs.total = pool_->mbufs();
   report.mbufs.free = pool_->mbufs() - pool_->used_mbufs();

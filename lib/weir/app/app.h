@@ -23,6 +23,7 @@
 #include "weir/app/run_plan.h"
 #include "weir/app/signal_wait.h"
 #include "weir/mbuf/mbuf_pool.h"
+#include "weir/metrics/segment_writer.h"
 #include "weir/port/port.h"
 #include "weir/port/port_device.h"
 #include "weir/port/port_monitor.h"
@@ -138,6 +139,8 @@ class App {
   AppReport Report(Clock::time_point begin) const;
   // Waits and prints rates until something ends the run.
   void WaitForEnd(Clock::time_point begin);
+  // Opens the segment by which others see the counters of this run.
+  void ShareMetrics();
   // The end of all output: writes the file of --json.
   absl::Status Finish(const std::string& json);
   absl::Status WriteJson(const std::string& json);
@@ -159,6 +162,8 @@ class App {
   std::unique_ptr<MbufPool> pool_;
   std::vector<Port> ports_;
   std::unique_ptr<Runtime> runtime_;
+  // Null if there can be none.
+  std::unique_ptr<SegmentWriter> segment_;
   uint64_t warnings_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "weir/app/report.h"
 
+#include <algorithm>
+
 namespace weir {
 namespace {
 
@@ -16,6 +18,24 @@ uint64_t DroppedByQueues(const AppReport& report) {
 }
 
 }  // namespace
+
+std::vector<RingSnapshot> RingsOf(const AppReport& report) {
+  std::vector<RingSnapshot> rings;
+  for (const LcoreSnapshot& lcore : report.lcores) {
+    for (const PipelineSnapshot& pipeline : lcore.pipelines) {
+      if (!pipeline.ring) continue;
+      const auto same =
+          std::ranges::find(rings, pipeline.ring->name, &RingSnapshot::name);
+      if (same == rings.end()) {
+        rings.push_back(*pipeline.ring);
+      } else {
+        same->high_water =
+            std::max(same->high_water, pipeline.ring->high_water);
+      }
+    }
+  }
+  return rings;
+}
 
 Conservation Conserve(const AppReport& report) {
   Conservation sum;

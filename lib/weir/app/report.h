@@ -21,20 +21,22 @@ struct PortReport {
   std::vector<NamedCount> device_counters;
 };
 
-// Where the mbufs are. The law: total = free + posted + sending + held, once
-// nothing runs.
+// Where the mbufs are. The law: total = free + posted + sending + rings + held,
+// once nothing runs.
 struct MbufLedger {
   uint64_t total = 0;
   uint64_t free = 0;
   // In the hands of devices: receives posted, frames being sent.
   uint64_t posted = 0;
   uint64_t sending = 0;
+  // Packets in rings; of more than one segment, the others are in held().
+  uint64_t rings = 0;
   // Mbufs that were wanted while there were none.
   uint64_t shortages = 0;
 
   // In pipelines and stages: what is nowhere else.
   uint64_t held() const {
-    const uint64_t known = free + posted + sending;
+    const uint64_t known = free + posted + sending + rings;
     return total > known ? total - known : 0;
   }
 };
@@ -48,6 +50,9 @@ struct AppReport {
   std::vector<PortReport> ports;
   MbufLedger mbufs;
 };
+
+// The rings of all pipelines, by name, each once.
+std::vector<RingSnapshot> RingsOf(const AppReport& report);
 
 // All pipelines together, with what their TX queues took and then dropped.
 struct Conservation {

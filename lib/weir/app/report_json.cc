@@ -86,10 +86,18 @@ Json ToJson(const PortReport& port) {
           {"device_counters", ToJson(port.device_counters)}};
 }
 
+Json ToJson(const RingSnapshot& ring) {
+  return {{"name", ring.name},
+          {"capacity", ring.capacity},
+          {"size", ring.size},
+          {"high_water", ring.high_water}};
+}
+
 Json ToJson(const MbufLedger& mbufs) {
-  return {{"total", mbufs.total},   {"free", mbufs.free},
-          {"posted", mbufs.posted}, {"sending", mbufs.sending},
-          {"held", mbufs.held()},   {"shortages", mbufs.shortages}};
+  return {{"total", mbufs.total},        {"free", mbufs.free},
+          {"posted", mbufs.posted},      {"sending", mbufs.sending},
+          {"rings", mbufs.rings},        {"held", mbufs.held()},
+          {"shortages", mbufs.shortages}};
 }
 
 Json ToJson(const Conservation& sum) {
@@ -105,12 +113,17 @@ std::string FormatJson(absl::string_view app, const AppReport& report) {
   for (const LcoreSnapshot& lcore : report.lcores) {
     lcores.push_back(ToJson(lcore));
   }
+  Json rings = Json::array();
+  for (const RingSnapshot& ring : RingsOf(report)) {
+    rings.push_back(ToJson(ring));
+  }
   Json ports = Json::array();
   for (const PortReport& port : report.ports) ports.push_back(ToJson(port));
   const Json all = {{"app", std::string(app)},
                     {"seconds", report.seconds},
                     {"tsc_hz", report.tsc_hz},
                     {"lcores", lcores},
+                    {"rings", rings},
                     {"ports", ports},
                     {"mbufs", ToJson(report.mbufs)},
                     {"packets", ToJson(Conserve(report))}};

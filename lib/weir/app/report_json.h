@@ -11,10 +11,10 @@
 namespace weir {
 
 // One object, indented, with a newline at the end: "app", "seconds", "tsc_hz",
-// "lcores" (each with its "pipelines", each with its "stages"), "ports" (each
-// with "queues" and "device_counters"), "mbufs" and "packets", the terms of the
-// law of conservation. Drops are objects from name to count; they list every
-// reason. Any thread.
+// "lcores" (each with its "pipelines", each with its "stages"), "rings",
+// "ports" (each with "queues" and "device_counters"), "mbufs" and "packets",
+// the terms of the law of conservation. Drops are objects from name to count;
+// they list every reason. Any thread.
 std::string FormatJson(absl::string_view app, const AppReport& report);
 
 }  // namespace weir

@@ -138,11 +138,24 @@ void AppendQueues(std::string& out, const AppReport& report) {
   }
 }
 
+void AppendRings(std::string& out, const AppReport& report) {
+  const std::vector<RingSnapshot> rings = RingsOf(report);
+  if (rings.empty()) return;
+  absl::StrAppendFormat(&out, "%-44s %10s %10s %10s\n", "ring", "capacity",
+                        "packets", "at most");
+  for (const RingSnapshot& ring : rings) {
+    absl::StrAppendFormat(&out, "  %-42s %10s %10s %10s\n", ring.name,
+                          WithCommas(ring.capacity), WithCommas(ring.size),
+                          WithCommas(ring.high_water));
+  }
+}
+
 void AppendLaws(std::string& out, const AppReport& report) {
   const MbufLedger& mbufs = report.mbufs;
   absl::StrAppend(&out, "mbufs: ", WithCommas(mbufs.total), " = ",
                   WithCommas(mbufs.free), " free + ", WithCommas(mbufs.posted),
                   " posted + ", WithCommas(mbufs.sending), " sending + ",
+                  WithCommas(mbufs.rings), " in rings + ",
                   WithCommas(mbufs.held()), " held; ",
                   WithCommas(mbufs.shortages), " shortages\n");
   const Conservation sum = Conserve(report);
@@ -204,6 +217,7 @@ std::string FormatTable(const AppReport& report) {
       absl::StrFormat("--- %.1f seconds, cycles of %.2f GHz ---\n",
                       report.seconds, report.tsc_hz / 1e9);
   AppendLcores(out, report);
+  AppendRings(out, report);
   AppendQueues(out, report);
   AppendLaws(out, report);
   return out;
