@@ -235,6 +235,28 @@ TEST(ParsePropertiesTest, RandomChangesAreJudgedTheSameBothWays) {
   EXPECT_GT(malformed, 20000u);
 }
 
+TEST(ParsePropertiesTest, PacketsOfAnyLengthAreJudgedTheSameForAllProtocols) {
+  for (unsigned protocol = 0; protocol < 256; ++protocol) {
+    for (uint16_t length = 0; length < 32; ++length) {
+      const auto number = static_cast<uint8_t>(protocol);
+      Bytes six =
+          Frame()
+              .Ipv6("2001:db8::1", "2001:db8::2",
+                    {.next_header = number, .payload_length_bytes = length})
+              .PadTo(100)
+              .Build();
+      ParseCopy(six, six.size());
+      const auto total = static_cast<uint16_t>(20 + length);
+      Bytes four = Frame()
+                       .Ipv4("192.0.2.1", "192.0.2.2",
+                             {.protocol = number, .total_length_bytes = total})
+                       .PadTo(100)
+                       .Build();
+      ParseCopy(four, four.size());
+    }
+  }
+}
+
 TEST(ParsePropertiesTest, CommonFramesNeedNoWalk) {
   size_t quick = 0;
   size_t transport = 0;

@@ -17,9 +17,8 @@ namespace weir::net::internal {
 struct alignas(8) TransportShape {
   uint8_t at = 0;
   uint8_t shift = 0;
-  // Without a length field: any byte will do.
-  uint8_t add = 1;
-  uint8_t least = 1;
+  uint8_t add = 0;
+  uint8_t least = 0;
   uint16_t mask = 0;
   // An extension header of IPv6.
   bool is_extension = false;
@@ -27,6 +26,10 @@ struct alignas(8) TransportShape {
 
 inline constexpr auto kTransportShapes = [] {
   std::array<TransportShape, 256> shapes{};
+  // Without a length field: any byte will do. Not said where the members are:
+  // g++ 12 loses initializers other than 0 of an array's elements when it
+  // optimizes.
+  for (TransportShape& shape : shapes) shape = {.add = 1, .least = 1};
   // There is more to look at: no length is enough.
   for (const uint8_t protocol : {kProtocolGre, kProtocolNone}) {
     shapes[protocol] = {.add = 0, .least = 1};
