@@ -72,6 +72,9 @@ ReassemblyTable::Result ReassemblyTable::Drop(Mbuf& fragment,
 // A context for the datagram of `read`; the oldest makes room if there is none.
 [[gnu::always_inline]] inline uint32_t ReassemblyTable::Open(
     const ReassemblyFragment& read, uint64_t now, MbufCache& cache) noexcept {
+  const uint32_t source =
+      SourceHash(read, seed_) & static_cast<uint32_t>(sources_.size() - 1);
+  __builtin_prefetch(&sources_[source], 1);
   if (free_ == kNone) [[unlikely]] {
     Forget(Oldest(), ReassemblyDrop::kNoDatagrams, cache);
   }
@@ -85,8 +88,7 @@ ReassemblyTable::Result ReassemblyTable::Drop(Mbuf& fragment,
   context.deadline = now + timeouts_[read.is_ipv6() ? 1 : 0];
   context.hash = read.hash;
   context.place = place;
-  context.source =
-      SourceHash(read, seed_) & static_cast<uint32_t>(sources_.size() - 1);
+  context.source = source;
   context.bytes = 0;
   context.total = Context::kUnknown;
   context.state = Context::State::kCollecting;
@@ -299,16 +301,20 @@ void ReassemblyTable::FreeFragments(Context& context, ReassemblyDrop reason,
   std::array<Mbuf*, 64> batch;
   uint32_t count = 0;
   MbufPool& pool = cache.pool();
+  // Plain mbufs are not read: under a flood none was for long.
+  const auto free = [&](std::span<Mbuf* const> fragments) {
+    context.has_chains ? cache.FreePackets(fragments)
+                       : cache.FreeSegments(fragments);
+  };
   context.fragments.ForEach(blocks_, [&](const FragmentRecord& record) {
-    const bool is_first = record.unit() == 0;
-    if (is_first && abandoned_.Push({record.mbuf(), reason})) return;
+    if (record.unit() == 0 && abandoned_.Push({record.mbuf(), reason})) return;
     batch[count++] = &pool.mbuf(record.mbuf());
     if (count == batch.size()) {
-      cache.FreePackets(batch);
+      free(batch);
       count = 0;
     }
   });
-  cache.FreePackets({batch.data(), count});
+  free({batch.data(), count});
   const uint32_t fragments = context.fragments.size();
   counts_.packets.drops[static_cast<size_t>(reason)].Add(fragments);
   sources_[context.source].fragments -= fragments;
@@ -332,6 +338,10 @@ void ReassemblyTable::DropMade(Mbuf& packet, MbufCache& cache) noexcept {
 void ReassemblyTable::Forget(uint32_t number, ReassemblyDrop reason,
                              MbufCache& cache) noexcept {
   Context& context = contexts_[number];
+  // All at once, for none of it was touched for long.
+  index_.Prefetch(context.hash);
+  __builtin_prefetch(&sources_[context.source], 1);
+  if (context.newer != kNone) __builtin_prefetch(&contexts_[context.newer], 1);
   if (context.state == Context::State::kRemembered) {
     --sources_[context.source].fragments;
     counts_.datagrams.remembered.Set(counts_.datagrams.remembered.value() - 1);
