@@ -69,7 +69,7 @@ TEST(DeviceTest, SaysWhatIsWrongWithAKey) {
             "packet, pcap, tap, wire, xdp");
   EXPECT_EQ(
       Refusal("null:,sise=3"),
-      "null:,sise=3: unknown key \"sise\"; null knows mtu, size, "
+      "null:,sise=3: unknown key \"sise\"; null knows flows, mtu, size, "
       "fault, rss, rx_checksum, corrupt, delay, dup, impair, jitter, loss, "
       "rate, reorder, seed");
   EXPECT_NE(Refusal("null").find("kind:argument"), std::string::npos);

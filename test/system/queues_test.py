@@ -182,16 +182,19 @@ class QueuesTest(unittest.TestCase):
                                        for at in range(len(numbers))])
 
     def test_says_how_frames_come_to_queues(self):
-        with l2fwd.started('null:', 'null:', '--queues=2',
+        with l2fwd.started('null:,flows=64', 'null:', '--queues=2',
                            '--stats=100ms') as run:
             # A line of rates.
             run.wait_for_output('   rx1 tx1 ')
             ended = run.stop()
         self.assert_ended_well(ended)
+        many, one = (self.packets(port, 'rx') for port in ended.table['ports'])
+        self.assertGreater(min(many), 0)
+        self.assertEqual(min(one), 0)
         said = ('2 RX queues by RSS over addresses and ports, 2 TX queues')
         # Of each port, at the start and in the table.
         self.assertEqual(ended.stdout.count(said), 4, ended.stdout)
-        self.assertIn('null: rx1 -> null: tx1', ended.stdout)
+        self.assertIn('null:,flows=64 rx1 -> null: tx1', ended.stdout)
 
     def test_refuses_ports_that_cannot_spread_frames(self):
         ended = l2fwd.outcome('null:', 'null:,rss=off', '--queues=2')

@@ -385,13 +385,12 @@ TEST(OpenBackendTest, ImpairsEveryKind) {
 }
 
 TEST(OpenBackendTest, ListsAllOptionsOfAKind) {
-  EXPECT_THAT(
-      std::string(OpenBackend(ParseDeviceKey("null:,lost=1").value())
-                      .status()
-                      .message()),
-      HasSubstr(
-          "null knows mtu, size, fault, rss, rx_checksum, corrupt, delay, "
-          "dup, impair, jitter, loss, rate, reorder, seed"));
+  EXPECT_THAT(std::string(OpenBackend(ParseDeviceKey("null:,lost=1").value())
+                              .status()
+                              .message()),
+              HasSubstr("null knows flows, mtu, size, fault, rss, rx_checksum, "
+                        "corrupt, delay, "
+                        "dup, impair, jitter, loss, rate, reorder, seed"));
 }
 
 }  // namespace

@@ -12,9 +12,10 @@
 
 namespace weir::hca {
 
-// Opens `null:[,size=N][,mtu=N]`: endless copies of one UDP frame of `size`
-// bytes (64) are received, whatever is sent vanishes. InvalidArgument for an
-// unknown key or a number out of range. Any thread.
+// Opens `null:[,flows=N][,size=N][,mtu=N]`: UDP frames of `size` bytes (64) are
+// received without end, in turn from `flows` source ports (1), all else alike;
+// whatever is sent vanishes. InvalidArgument for an unknown key or a number out
+// of range. Any thread.
 absl::StatusOr<std::unique_ptr<Backend>> OpenNull(const DeviceKey& key);
 
 }  // namespace weir::hca

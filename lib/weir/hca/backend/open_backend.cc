@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenMedium(const DeviceKey& key) {
 
 absl::Status CheckBackendKey(const DeviceKey& key) {
   if (key.kind == "loopback") return Check(key, {"flow_control", "mtu"});
-  if (key.kind == "null") return Check(key, {"mtu", "size"});
+  if (key.kind == "null") return Check(key, {"flows", "mtu", "size"});
   if (key.kind == "packet") return Check(key, {"flow_control"});
   if (key.kind == "pcap") return Check(key, {"empty", "loop", "mtu", "out"});
   if (key.kind == "tap") return Check(key, {"mtu"});
