@@ -128,9 +128,9 @@ TEST(FragmentHeadersTest, ReadsNothingBeyondTheHead) {
   EXPECT_EQ(headers.StartIpv6(ipv6, 14, 2000, 1280, ids), Outcome::kStarted);
 }
 
-// RFC 8200 §4.1: every extension header occurs at most once, save destination
-// options.
-TEST(Ipv6FragmentPartTest, RefusesASecondFragmentHeader) {
+// RFC 8200 §4.1 has nodes process extension headers any number of times, and
+// what stands behind a Fragment header that says so is whole (RFC 6946).
+TEST(Ipv6FragmentPartTest, TheLastFragmentHeaderOfAWholePacketIsTheOne) {
   const Bytes packet = Frame()
                            .Ipv6("2001:db8::1", "2001:db8::2")
                            .Ipv6Fragment({.id = 1, .next_header = 60})
@@ -138,6 +138,24 @@ TEST(Ipv6FragmentPartTest, RefusesASecondFragmentHeader) {
                            .Ipv6Fragment({.id = 2, .next_header = 17})
                            .Payload(100)
                            .Build();
+  const auto part = FindIpv6FragmentPart(std::span(packet).subspan(14));
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->offset, 40u + 8 + 8);
+  EXPECT_EQ(part->next_header_offset, 40u + 8);
+  EXPECT_TRUE(part->has_fragment_header);
+  EXPECT_EQ(part->chain_end, 40u + 8 + 8 + 8 + 8);
+}
+
+// As Parse.
+TEST(Ipv6FragmentPartTest, RefusesAFragmentHeaderInTheDataOfAFragment) {
+  const Bytes packet =
+      Frame()
+          .Ipv6("2001:db8::1", "2001:db8::2")
+          .Ipv6Fragment({.id = 1, .more_fragments = true, .next_header = 60})
+          .Raw({44, 0, 1, 4, 0, 0, 0, 0})
+          .Ipv6Fragment({.id = 2, .next_header = 17})
+          .Payload(104)
+          .Build();
   EXPECT_FALSE(FindIpv6FragmentPart(std::span(packet).subspan(14)));
 }
 

@@ -290,6 +290,20 @@ TEST(ParseIpv6Test, LooksThroughAtomicFragments) {
             ParseError::kL4Truncated);
 }
 
+// RFC 8200 §4.1: any number of times.
+TEST(ParseIpv6Test, TakesFragmentHeadersBehindAtomicOnes) {
+  const ParsedFrame whole = Parse(
+      Chain({FragmentHeader(0, false), FragmentHeader(0, false)}, 17, Udp(48)));
+  EXPECT_EQ(whole.error, ParseError::kNone);
+  EXPECT_EQ(whole.flags, 0);
+  EXPECT_EQ(whole.l4_offset, 14 + 40 + 8 + 8);
+  const ParsedFrame part = Parse(
+      Chain({FragmentHeader(0, false), FragmentHeader(0, true)}, 17, Udp(48)));
+  EXPECT_EQ(part.error, ParseError::kNone);
+  EXPECT_EQ(part.flags, ParsedFrame::kFragment | ParsedFrame::kFirstFragment);
+  EXPECT_EQ(part.l4_offset, 14 + 40 + 8 + 8);
+}
+
 TEST(ParseIpv6Test, ReportsTheFragmentableChainOfFirstFragmentsAsData) {
   const ParsedFrame found = Parse(Chain(
       {FragmentHeader(0, true), Destination(), Destination()}, 17, Udp(48)));

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "test/stage/fragment_rig.h"
 #include "test/support/fake_queues.h"
+#include "test/support/frame.h"
 #include "test/support/naive_fragments.h"
 #include "test/support/random_datagram.h"
 #include "weir/stage/fragment.h"
@@ -91,6 +92,31 @@ TEST_P(FragmentReassembleTest, GivesThePacketBack) {
     ASSERT_EQ(out[0], expected);
     ASSERT_EQ(lab_.pool->used_mbufs(), 0u);
   }
+}
+
+// Two Fragment headers that say that the packet is whole (RFC 6946), the first
+// of which stays what it was: the reserved byte is ignored, not a length.
+TEST_P(FragmentReassembleTest, CutsAtTheLastOfTwoFragmentHeaders) {
+  const auto atomic = [](int next) {
+    return MakeBytes({next, 9, 0, 0, 0, 0, 0, 1});
+  };
+  const auto packet_of = [&](int next, const Bytes& second) {
+    return Frame()
+        .Ipv6("2001:db8::1", "2001:db8::2", {.next_header = 44})
+        .Raw(atomic(next))
+        .Raw(second)
+        .Raw(RandomBytes(3000, 1))
+        .Build();
+  };
+  const Bytes frame = packet_of(44, MakeBytes({253, 0, 0, 0, 0, 0, 0, 2}));
+  Mbuf& packet = MakeSegments(lab_.lcore.cache(), frame, {1500});
+  ASSERT_TRUE(parse_.OnPacket(packet, lab_.lcore).is_pass());
+  const std::vector<Mbuf*> fragments = Cut(packet, 1280);
+  ASSERT_EQ(fragments.size(), 3u);
+  const std::vector<Bytes> out = Join(fragments);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0], packet_of(253, {}));
+  EXPECT_EQ(lab_.pool->used_mbufs(), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, FragmentReassembleTest,

@@ -29,6 +29,7 @@ constexpr bool IsExtension(uint8_t protocol) noexcept {
 // Bytes of the extension header at `offset`, the start of which is there.
 size_t ExtensionBytes(std::span<const std::byte> head, size_t offset,
                       uint8_t protocol) noexcept {
+  if (protocol == kProtocolFragment) return sizeof(Ipv6FragmentHeader);
   if (protocol == kProtocolAh) {
     // RFC 4302 §2.2: words of 4 bytes, less two.
     return size_t{4} * (static_cast<size_t>(head[offset + 1]) + 2);
@@ -80,31 +81,33 @@ std::optional<Ipv6FragmentPart> FindIpv6FragmentPart(
   size_t offset = sizeof(Ipv6Header);
   Ipv6FragmentPart part{offset, next, false, offset};
   auto protocol = static_cast<uint8_t>(head[next]);
-  for (; IsExtension(protocol); protocol = static_cast<uint8_t>(head[next])) {
+  while (IsExtension(protocol) || protocol == kProtocolFragment) {
     if (head.size() - offset < kExtensionBytes) return std::nullopt;
     const size_t bytes = ExtensionBytes(head, offset, protocol);
     if (bytes > head.size() - offset) return std::nullopt;
+    const size_t end = offset + bytes;
+    if (protocol == kProtocolFragment) {
+      const auto fragment = LoadHeader<Ipv6FragmentHeader>(head, offset);
+      part = {offset, next, true, end};
+      if (fragment.offset_bytes() != 0) return part;
+      const auto chain_end = ChainEnd(head, end, fragment.next_header);
+      if (chain_end) {
+        part.chain_end = *chain_end;
+        return part;
+      }
+      // Another one. A whole packet is what follows an atomic one (RFC 6946).
+      if (fragment.more_fragments()) return std::nullopt;
+    }
     next = offset;
-    offset += bytes;
+    offset = end;
     if (protocol == kProtocolHopByHop || protocol == kProtocolRouting) {
       part.offset = offset;
       part.next_header_offset = next;
     }
+    protocol = static_cast<uint8_t>(head[next]);
   }
-  if (protocol != kProtocolFragment) {
-    part.chain_end = offset + TransportBytes(head, offset, protocol);
-    return part;
-  }
-  if (head.size() - offset < sizeof(Ipv6FragmentHeader)) return std::nullopt;
-  const auto fragment = LoadHeader<Ipv6FragmentHeader>(head, offset);
-  const size_t data = offset + sizeof fragment;
-  if (fragment.offset_bytes() != 0) {
-    return Ipv6FragmentPart{offset, next, true, data};
-  }
-  const std::optional<size_t> chain_end =
-      ChainEnd(head, data, fragment.next_header);
-  if (!chain_end) return std::nullopt;
-  return Ipv6FragmentPart{offset, next, true, *chain_end};
+  part.chain_end = offset + TransportBytes(head, offset, protocol);
+  return part;
 }
 
 }  // namespace weir::net

@@ -24,9 +24,11 @@ struct Ipv6FragmentPart {
 };
 
 // Of the packet that begins with `head`. The fragmentable part begins behind
-// the last Routing header; without one, behind hop-by-hop options. Nothing if a
-// header in front of that, or of a Fragment header, is not all in `head`, or
-// for a second Fragment header. Any thread.
+// the last Routing header; without one, behind hop-by-hop options; and behind
+// Fragment headers that say that what follows is whole (RFC 6946), if another
+// one follows: the last is the one, as for Parse. Nothing if a header in front
+// of that, or of a Fragment header, is not all in `head`, or for a Fragment
+// header in the data of a fragment. Any thread.
 std::optional<Ipv6FragmentPart> FindIpv6FragmentPart(
     std::span<const std::byte> head) noexcept;
 

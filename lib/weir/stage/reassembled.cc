@@ -57,7 +57,11 @@ uint8_t* NextHeaderBefore(Mbuf& frame, uint32_t fragment_at) noexcept {
   while (at < fragment_at) {
     auto* header = frame.Header<net::Ipv6OptionsHeader>(at);
     if (header == nullptr) return nullptr;
-    at += *next == net::kProtocolAh
+    // A Fragment header in front, of a packet that said it was whole, has no
+    // length (RFC 8200 §4.5).
+    at += *next == net::kProtocolFragment
+              ? static_cast<uint32_t>(sizeof(net::Ipv6FragmentHeader))
+          : *next == net::kProtocolAh
               ? 4 * (header->length_units + 2U)
               : static_cast<uint32_t>(header->header_bytes());
     next = &header->next_header;
