@@ -12,6 +12,7 @@ _LIBRARIES = [
     "googletest",
     "hwloc",
     "ibverbs",
+    "ncurses",
     "openssl",
 ]
 

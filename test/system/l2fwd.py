@@ -60,6 +60,10 @@ class Run:
         """Whether the file of --json is there, be it empty."""
         return os.path.exists(self._json)
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def running(self):
         return self._process.poll() is None
 

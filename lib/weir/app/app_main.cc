@@ -1,21 +1,14 @@
 #include "weir/app/app_main.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <utility>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
-#include "absl/flags/reflection.h"
-#include "absl/flags/usage_config.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "weir/app/command_line.h"
 #include "weir/app/flag_values.h"
 
 ABSL_FLAG(std::string, lcores, "",
@@ -53,46 +46,10 @@ constexpr absl::string_view kPortHelp =
   loopback:           receives what it sends
 )";
 
-absl::string_view ProgramName(absl::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
-// A flag of weir or of the app, not of Abseil's flags library itself.
-bool IsOwnFlag(absl::string_view file) {
-  return !absl::StrContains(file, "flags/");
-}
-
-bool WantsHelp(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    const absl::string_view argument = argv[i];
-    if (argument == "--") return false;
-    if (argument == "--help" || argument == "-help" || argument == "-h") {
-      return true;
-    }
-  }
-  return false;
-}
-
 void PrintHelp(absl::string_view name, const AppInfo& info) {
-  std::string text =
+  const std::string text =
       absl::StrCat(info.about, "\n\nUsage: ", name, " [FLAG...] PORT...\n\n",
-                   kPortHelp, "\nFlags:\n");
-  std::map<std::string, std::string> flags;
-  for (const auto& [flag, value] : absl::GetAllFlags()) {
-    if (!IsOwnFlag(value->Filename())) continue;
-    const std::string standard = value->DefaultValue();
-    flags[std::string(flag)] = absl::StrCat(
-        value->Help(),
-        standard.empty() ? "" : absl::StrCat(" (default ", standard, ")"));
-  }
-  for (const auto& [flag, help] : flags) {
-    absl::StrAppend(&text, "  --", flag, ": ", help, "\n");
-  }
-  if (!info.examples.empty()) absl::StrAppend(&text, "\nExamples:\n");
-  for (const absl::string_view line :
-       absl::StrSplit(info.examples, '\n', absl::SkipEmpty())) {
-    absl::StrAppend(&text, "  ", name, " ", line, "\n");
-  }
+                   kPortHelp, "\n", FormatFlags(name, info.examples));
   std::fputs(text.c_str(), stdout);
 }
 
@@ -121,17 +78,6 @@ absl::StatusOr<AppOptions> ReadFlags(AppOptions options) {
   return options;
 }
 
-// Fills the descriptors of standard input, output and error if the caller
-// closed them: the next file opened, such as a capture to write, would get
-// what is printed.
-void FillStandardDescriptors() {
-  int descriptor = 0;
-  do {
-    descriptor = open("/dev/null", O_RDWR | O_CLOEXEC);
-  } while (descriptor >= 0 && descriptor <= STDERR_FILENO);
-  if (descriptor > STDERR_FILENO) close(descriptor);
-}
-
 // Runs the app and returns what the process ends with.
 absl::StatusOr<int> Run(AppOptions parsed, absl::Status (*run)(App&)) {
   absl::StatusOr<AppOptions> options = ReadFlags(std::move(parsed));
@@ -149,7 +95,7 @@ int AppMain(int argc, char** argv, const AppInfo& info,
             absl::Status (*run)(App&)) {
   FillStandardDescriptors();
   AppOptions options;
-  options.name = std::string(ProgramName(argc > 0 ? argv[0] : "weir"));
+  options.name = ProgramName(argc, argv);
   if (WantsHelp(argc, argv)) {
     PrintHelp(options.name, info);
     return 0;

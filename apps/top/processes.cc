@@ -1,0 +1,52 @@
+#include "apps/top/processes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "weir/metrics/segment_list.h"
+
+namespace weir::top {
+namespace {
+
+bool IsCalled(const SegmentReader& process, absl::string_view name) {
+  return process.app() == name || absl::StrCat(process.pid()) == name;
+}
+
+std::string Names(const std::vector<SegmentReader>& processes) {
+  return absl::StrJoin(
+      processes, ", ", [](std::string* out, const SegmentReader& process) {
+        absl::StrAppend(out, process.app(), " (", process.pid(), ")");
+      });
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<SegmentReader>> FindProcesses(
+    absl::string_view folder, std::span<const std::string> wanted) {
+  std::vector<SegmentReader> all = LiveSegments(folder);
+  if (all.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("no process of weir that you may see runs here (none in ",
+                     folder, ")"));
+  }
+  for (const std::string& name : wanted) {
+    if (std::ranges::none_of(all, [&](const SegmentReader& process) {
+          return IsCalled(process, name);
+        })) {
+      return absl::NotFoundError(absl::StrCat(
+          "no process of weir is called ", name, "; there are ", Names(all)));
+    }
+  }
+  if (wanted.empty()) return all;
+  std::erase_if(all, [&](const SegmentReader& process) {
+    return std::ranges::none_of(wanted, [&](const std::string& name) {
+      return IsCalled(process, name);
+    });
+  });
+  return all;
+}
+
+}  // namespace weir::top
