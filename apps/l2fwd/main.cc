@@ -7,6 +7,7 @@
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "apps/l2fwd/staged.h"
 #include "weir/app/app.h"
 #include "weir/app/app_main.h"
 #include "weir/pipeline/pipeline.h"
@@ -39,11 +40,17 @@ absl::Status Forward(weir::App& app, weir::Port& in, weir::Port& out,
 }
 
 absl::Status L2fwd(weir::App& app) {
+  const auto staged = weir::l2fwd::ReadStagedFlags();
+  if (!staged.ok()) return staged.status();
   const uint32_t queues = absl::GetFlag(FLAGS_queues);
+  if (staged->workers != 0 && queues != 1) {
+    return absl::InvalidArgumentError("--workers: want --queues=1 with it");
+  }
   // The positional arguments.
   auto ports = app.OpenPorts({.ports = {.rx_queues = queues,
                                         .tx_queues = queues,
-                                        .needs_all_rx_queues = true}});
+                                        .needs_all_rx_queues = true},
+                              .stage_mbufs = 2 * StagedMbufs(*staged)});
   if (!ports.ok()) return ports.status();
   if (ports->size() != 2) {
     return absl::InvalidArgumentError(
@@ -51,7 +58,12 @@ absl::Status L2fwd(weir::App& app) {
   }
   for (size_t queue = 0; queue < queues; ++queue) {
     for (const size_t i : {0u, 1u}) {
-      auto launched = Forward(app, (*ports)[i], (*ports)[1 - i], queue);
+      weir::Port& in = (*ports)[i];
+      weir::Port& out = (*ports)[1 - i];
+      auto launched = staged->workers == 0
+                          ? Forward(app, in, out, queue)
+                          : ForwardStaged(app, in, out, *staged,
+                                          absl::GetFlag(FLAGS_rewrite_macs));
       if (!launched.ok()) return launched;
     }
   }
@@ -67,7 +79,8 @@ int main(int argc, char** argv) {
                                     "pcap:in.pcap pcap:,out=out.pcap\n"
                                     "packet:eth0 packet:eth1\n"
                                     "mlx5_0 mlx5_1 --rewrite_macs\n"
-                                    "mlx5_0 mlx5_1 --queues=4\n",
+                                    "mlx5_0 mlx5_1 --queues=4\n"
+                                    "xdp:eth0 xdp:eth1 --workers=3\n",
                         .demo_ports = {"null:", "null:"}},
                        L2fwd);
 }

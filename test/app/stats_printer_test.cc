@@ -129,6 +129,27 @@ TEST(ConserveTest, SaysDroppedOfWhatATxQueueDropped) {
   EXPECT_TRUE(sum.holds());
 }
 
+// 100 came, 90 of them through a ring, where 4 still are, and on.
+TEST(ConserveTest, CountsWhatGoesThroughRingsOnce) {
+  AppReport report;
+  PipelineSnapshot front;
+  front.received = 100;
+  front.stages = {{.name = "set-macs", .drops = {{"short", 6}}}};
+  front.sent = 94;
+  PipelineSnapshot back;
+  back.received = 90;
+  back.sent = 89;
+  back.waiting = 1;
+  back.ring = {.name = "ring", .capacity = 64, .size = 4, .high_water = 9};
+  report.lcores = {{.lcore = 0, .pipelines = {front, back}}};
+  const Conservation sum = Conserve(report);
+  EXPECT_EQ(sum.received, 100);
+  EXPECT_EQ(sum.sent, 89);
+  EXPECT_EQ(sum.dropped, 6);
+  EXPECT_EQ(sum.held, 5);
+  EXPECT_TRUE(sum.holds());
+}
+
 TEST(ConserveTest, SeesWhatIsMissing) {
   AppReport report = SampleReport();
   EXPECT_TRUE(Conserve(report).holds());

@@ -138,6 +138,21 @@ TEST(ParseTest, DropsWhatIsNotIpWhenAsked) {
   EXPECT_EQ(rig.drops("not-ip"), 2u);
 }
 
+TEST(ParseTest, PassesMalformedFramesUnknownWhenAsked) {
+  Bytes cut = Datagram();
+  cut.resize(30);
+  StageRig rig{Parse({.malformed = Parse::Malformed::kPass})};
+  EXPECT_THAT(rig.Run({cut, Datagram()}), ElementsAre(cut, Datagram()));
+
+  Lab lab;
+  MbufPtr packet(testing::MakePacket(lab.lcore.cache(), cut),
+                 lab.lcore.cache());
+  Parse parse({.malformed = Parse::Malformed::kPass});
+  EXPECT_TRUE(parse.OnPacket(*packet, lab.lcore).is_pass());
+  EXPECT_FALSE(packet->info().is_ip());
+  EXPECT_EQ(packet->info().l3_offset, 0);
+}
+
 TEST(ParseTest, RefusesTinyFragmentsWhenAsked) {
   const Bytes tiny = Frame()
                          .Ipv4("192.0.2.1", "192.0.2.2",

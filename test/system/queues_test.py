@@ -4,55 +4,15 @@ flow in order, the fragments of a datagram together, nothing lost."""
 
 import collections
 import os
-import socket
 import struct
 import tempfile
 import unittest
 
 import captures
+import flows
 import l2fwd
 import script_main
 import table
-
-_FLOWS = 64
-_ROUNDS = 40
-# 10.1.0.0 to 10.1.0.63 talk to one host; ports differ too.
-_HOST = '10.2.0.1'
-
-
-def _packet(flow, payload, fragment=0, identification=1):
-    """An IPv4 packet of UDP of a flow; `fragment` is the flags and offset word.
-    Its header has no checksum, and nobody here looks."""
-    addresses = (socket.inet_aton(f'10.1.0.{flow}') + socket.inet_aton(_HOST))
-    return captures.ethernet(0x0800, struct.pack(
-        '>BBHHHBBH', 0x45, 0, 20 + len(payload), identification, fragment, 64,
-        socket.IPPROTO_UDP, 0) + addresses + payload)
-
-
-def _datagram(flow, number):
-    """Whole, and a number in it."""
-    port = 1024 + flow * 7919 % 50000
-    return _packet(flow, struct.pack('>HHHHI20x', port, 53, 32, 0, number),
-                   identification=number)
-
-
-def _flow_and_number(frame):
-    return frame[26:30], struct.unpack_from('>I', frame, 42)[0]
-
-
-def many_flows():
-    """Datagrams 0, 1, ... of each of many flows, interleaved."""
-    return [_datagram(flow, number) for number in range(_ROUNDS)
-            for flow in range(_FLOWS)]
-
-
-def numbers_by_flow(frames):
-    """What numbers each flow had, in the order of `frames`."""
-    numbers = collections.defaultdict(list)
-    for frame in frames:
-        flow, number = _flow_and_number(frame)
-        numbers[flow].append(number)
-    return numbers
 
 
 class QueuesTest(unittest.TestCase):
@@ -85,14 +45,14 @@ class QueuesTest(unittest.TestCase):
                 if queue['name'].startswith(direction)]
 
     def test_spreads_flows_and_keeps_each_in_order(self):
-        frames = many_flows()
+        frames = flows.many_flows()
         for queues in (1, 2, 3, 4, 8):
             with self.subTest(queues=queues):
                 (into, out), came = self.forward(frames, queues)
                 self.assertEqual(collections.Counter(came),
                                  collections.Counter(frames))
-                for numbers in numbers_by_flow(came).values():
-                    self.assertEqual(numbers, list(range(_ROUNDS)))
+                for numbers in flows.numbers_by_flow(came).values():
+                    self.assertEqual(numbers, list(range(flows.ROUNDS)))
                 received = self.packets(into, 'rx')
                 self.assertEqual(len(received), queues)
                 self.assertEqual(sum(received), len(frames))
@@ -109,7 +69,7 @@ class QueuesTest(unittest.TestCase):
         for flow in range(6):
             body = struct.pack('>HHHH', flow, 53, 4000, 0) + bytes(3992)
             # Fragments of ten datagrams, the last ones first.
-            frames = [_packet(flow, body[at:at + 800],
+            frames = [flows.packet(flow, body[at:at + 800],
                               (0x2000 if at + 800 < len(body) else 0) | at // 8,
                               identification)
                       for identification in range(10)
@@ -122,7 +82,7 @@ class QueuesTest(unittest.TestCase):
         self.assertGreater(len(used), 1)
 
     def test_recovers_one_queue_while_the_others_go_on(self):
-        frames = many_flows()
+        frames = flows.many_flows()
         (into, _), came = self.forward(frames, 4, ',fault=recv_error@500')
         device = into['device_counters']
         self.assertEqual(device['rx_errors'], 1)
@@ -132,11 +92,11 @@ class QueuesTest(unittest.TestCase):
         self.assertEqual(sorted(queue['errors'] for queue in queues),
                          [0, 0, 0, 1])
         self.assertEqual(sum(queue['recoveries'] for queue in queues), 1)
-        for numbers in numbers_by_flow(came).values():
+        for numbers in flows.numbers_by_flow(came).values():
             self.assertEqual(numbers, sorted(numbers))
 
     def test_recovers_all_queues(self):
-        frames = many_flows()
+        frames = flows.many_flows()
         (into, _), came = self.forward(frames, 4, ',fault=qp_error@500')
         device = into['device_counters']
         self.assertEqual(len(came), len(frames) - device['rx_not_ready'] -
@@ -147,7 +107,7 @@ class QueuesTest(unittest.TestCase):
 
     def test_carries_a_wire_between_processes(self):
         """source (1 queue) -> middle (4 queues) -> sink (3 queues)"""
-        captures.write_pcap(self.input, many_flows())
+        captures.write_pcap(self.input, flows.many_flows())
         left, right = (f'wire:{os.getpid()}-{name}' for name in 'lr')
 
         def start(*arguments):
@@ -177,8 +137,8 @@ class QueuesTest(unittest.TestCase):
             self.assertGreater(min(received), 0)
         # From the first frame to the last, no flow lacks one in between.
         came = captures.read_pcap(self.output)
-        for numbers in numbers_by_flow(came).values():
-            self.assertEqual(numbers, [at % _ROUNDS
+        for numbers in flows.numbers_by_flow(came).values():
+            self.assertEqual(numbers, [at % flows.ROUNDS
                                        for at in range(len(numbers))])
 
     def test_says_how_frames_come_to_queues(self):

@@ -43,6 +43,13 @@ def unbalanced(table):
             problems += _balance(f'lcore {lcore["lcore"]}', parts)
             for key in totals:
                 totals[key] += parts[key]
+            # What came by a ring was received before, and sent there.
+            if pipeline['from_ring']:
+                totals['received'] -= parts['received']
+                totals['sent'] -= parts['received']
+    in_rings = sum(ring['size'] for ring in table['rings'])
+    totals['sent'] -= in_rings
+    totals['held'] += in_rings
     # Pipelines call sent what a queue took, also if it then dropped it.
     lost = sum(sum(queue['drops'].values())
                for port in table['ports'] for queue in port['queues']

@@ -39,6 +39,7 @@ std::vector<RingSnapshot> RingsOf(const AppReport& report) {
 
 Conservation Conserve(const AppReport& report) {
   Conservation sum;
+  uint64_t from_rings = 0;
   for (const LcoreSnapshot& lcore : report.lcores) {
     for (const PipelineSnapshot& pipeline : lcore.pipelines) {
       sum.received += pipeline.received;
@@ -47,8 +48,15 @@ Conservation Conserve(const AppReport& report) {
       sum.dropped += pipeline.dropped();
       sum.taken += pipeline.taken();
       sum.held += pipeline.held();
+      if (pipeline.ring) from_rings += pipeline.received;
     }
   }
+  // A packet that went through a ring was received once and is sent once.
+  uint64_t in_rings = 0;
+  for (const RingSnapshot& ring : RingsOf(report)) in_rings += ring.size;
+  sum.received -= from_rings;
+  sum.sent -= from_rings + in_rings;
+  sum.held += in_rings;
   const uint64_t dropped = DroppedByQueues(report);
   sum.sent -= dropped;
   sum.dropped += dropped;

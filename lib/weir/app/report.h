@@ -54,14 +54,17 @@ struct AppReport {
 // The rings of all pipelines, by name, each once.
 std::vector<RingSnapshot> RingsOf(const AppReport& report);
 
-// All pipelines together, with what their TX queues took and then dropped.
+// All pipelines together, as one that begins and ends at ports: what went from
+// one to another by a ring counts once. With what TX queues took and then
+// dropped.
 struct Conservation {
   uint64_t received = 0;
   uint64_t made = 0;
-  // Given to devices, or put into rings.
+  // Given to devices.
   uint64_t sent = 0;
   uint64_t dropped = 0;
   uint64_t taken = 0;
+  // In pipelines and rings.
   uint64_t held = 0;
 
   // received + made = sent + dropped + taken + held.

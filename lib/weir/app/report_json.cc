@@ -36,6 +36,7 @@ Json ToJson(const PipelineSnapshot& pipeline) {
     stages.push_back(ToJson(stage));
   }
   return {{"from", pipeline.from},
+          {"from_ring", pipeline.ring.has_value()},
           {"to", pipeline.to},
           {"received", pipeline.received},
           {"sent", pipeline.sent},

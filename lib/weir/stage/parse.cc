@@ -40,7 +40,10 @@ Verdict Parse::WalkPacket(Mbuf& mbuf, Lcore& lcore) const noexcept {
   // how far it was right.
   Note(found, mbuf.info());
   if (found.error != net::ParseError::kNone) {
-    return Verdict::Drop(DropFor(found.error));
+    if (options_.malformed == Malformed::kDrop) {
+      return Verdict::Drop(DropFor(found.error));
+    }
+    Note({}, mbuf.info());
   }
   if (options_.not_ip == NotIp::kDrop && !mbuf.info().is_ip()) {
     return Verdict::Drop(Drop::kNotIp);

@@ -29,8 +29,13 @@ class Parse {
   // Of frames without an IP packet, malformed ones apart.
   enum class NotIp : uint8_t { kPass, kDrop };
 
+  // Of malformed ones. What passes is a frame of which nothing is known, as for
+  // those who forward all and only want to know flows.
+  enum class Malformed : uint8_t { kDrop, kPass };
+
   struct Options {
     NotIp not_ip = NotIp::kPass;
+    Malformed malformed = Malformed::kDrop;
     net::ParseOptions::TinyFragments tiny_fragments =
         net::ParseOptions::TinyFragments::kAccept;
   };

@@ -4,6 +4,7 @@
 #ifndef WEIR_STAGE_RING_END_H_
 #define WEIR_STAGE_RING_END_H_
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -163,7 +164,8 @@ class RingInlet {
     for (size_t i = 0; i < count; ++i) burst.Adopt(pool.mbuf(handles[i]));
     // A full burst may be a part of what is there.
     if (count == kDefaultBurst) {
-      const uint64_t held = end_.size() + count;
+      const uint64_t held =
+          std::min<uint64_t>(end_.size() + count, end_.capacity());
       if (held > high_water_.value()) high_water_.Set(held);
     } else if (count > high_water_.value()) {
       high_water_.Set(count);
