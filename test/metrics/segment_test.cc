@@ -1,13 +1,17 @@
 // A segment from both sides, with readers at any moment and writers that die at
 // any.
 
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -248,6 +252,25 @@ TEST_F(SegmentTest, SaysWhichFolderItCannotUse) {
   const auto writer = SegmentWriter::Create("test", "/no/such/folder");
   EXPECT_EQ(writer.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(writer.status().message(), HasSubstr("/no/such/folder"));
+}
+
+// Ends with 0 if there is an error that says so, and by no signal.
+[[noreturn]] void WriteWithoutRoom(const std::string& folder) {
+  if (unshare(CLONE_NEWNS) != 0 ||
+      mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount("small", folder.c_str(), "tmpfs", 0, "size=64k") != 0) {
+    std::perror("a small folder");
+    std::_Exit(2);
+  }
+  const auto writer = SegmentWriter::Create("test", folder);
+  if (writer.ok()) (*writer)->Write(Numbers(10'000, 1));
+  std::fprintf(stderr, "%s\n", std::string(writer.status().message()).c_str());
+  std::_Exit(writer.ok() || !std::filesystem::is_empty(folder) ? 1 : 0);
+}
+
+TEST_F(SegmentTest, IsRefusedByAFolderWithoutRoomForAllOfIt) {
+  EXPECT_EXIT(WriteWithoutRoom(folder_.string()), ::testing::ExitedWithCode(0),
+              "weir.*posix_fallocate: No space left on device");
 }
 
 }  // namespace

@@ -45,9 +45,9 @@ absl::StatusOr<Segment*> Prepare(int fd, absl::string_view path,
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     return FileError(errno, path, "flock");
   }
-  if (ftruncate(fd, sizeof(Segment)) != 0) {
-    return FileError(errno, path, "ftruncate");
-  }
+  // With its memory: a page that cannot be had later would end the process.
+  const int error = posix_fallocate(fd, 0, sizeof(Segment));
+  if (error != 0) return FileError(error, path, "posix_fallocate");
   void* const memory =
       mmap(nullptr, sizeof(Segment), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) return FileError(errno, path, "mmap");

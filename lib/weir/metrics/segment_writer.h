@@ -23,11 +23,11 @@ inline constexpr absl::string_view kSegmentFolder = "/dev/shm";
 
 // A file `weir.PID.TIME`, locked for as long as the process lives, which is how
 // others know: the kernel lets go of the lock however it ends. Removed when
-// destroyed. Takes about 1.3 MiB at most, as much as is used. One thread.
+// destroyed. Takes about 1.3 MiB. One thread.
 class SegmentWriter {
  public:
   // For a program called `app`. The errors of opening and mapping a file, with
-  // its path.
+  // its path, and of a folder that has no room for it.
   static absl::StatusOr<std::unique_ptr<SegmentWriter>> Create(
       absl::string_view app, absl::string_view folder = kSegmentFolder);
 
