@@ -34,7 +34,8 @@ class Between {
   Between(const Sample& before, const Sample& now)
       : before_(before),
         now_(now),
-        seconds_(now.written_unix_ns > before.written_unix_ns
+        seconds_(before.error.empty() &&
+                         now.written_unix_ns > before.written_unix_ns
                      ? static_cast<double>(now.written_unix_ns -
                                            before.written_unix_ns) /
                            kNsPerSecond
@@ -234,9 +235,15 @@ void AddMbufs(const Between& between, Lines& lines) {
   lines.push_back(std::move(line));
 }
 
-}  // namespace
+// Names are what others say: terminals must not take them for commands.
+void RemoveControls(Lines& lines) {
+  for (std::string& line : lines) {
+    std::ranges::replace_if(
+        line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  }
+}
 
-std::vector<std::string> FormatScreen(const Sample& before, const Sample& now) {
+Lines AllLines(const Sample& before, const Sample& now) {
   Lines lines;
   const double seconds =
       static_cast<double>(now.Sum("weir_run_milliseconds", {})) / 1000;
@@ -254,6 +261,14 @@ std::vector<std::string> FormatScreen(const Sample& before, const Sample& now) {
   if (now.omitted != 0) {
     lines.push_back(absl::StrCat(now.omitted, " counters found no room"));
   }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> FormatScreen(const Sample& before, const Sample& now) {
+  Lines lines = AllLines(before, now);
+  RemoveControls(lines);
   return lines;
 }
 

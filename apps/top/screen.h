@@ -12,7 +12,8 @@
 namespace weir::top {
 
 // Fits 80 columns unless a name is long. Both are of one process, `before` the
-// older one; if they are of one moment, rates are shown as `-`.
+// older one; if they are of one moment, or if that has no metrics, rates are
+// shown as `-`. Control characters in names become `?`.
 std::vector<std::string> FormatScreen(const Sample& before, const Sample& now);
 
 }  // namespace weir::top

@@ -102,6 +102,24 @@ TEST(ScreenTest, ShowsNoRatesOfOneMoment) {
   EXPECT_THAT(lines[2], Not(HasSubstr("0/s")));
 }
 
+TEST(ScreenTest, ShowsNoRatesSinceASampleWithoutMetrics) {
+  Sample before;
+  before.app = "router";
+  before.pid = 77;
+  before.error = "nothing was written yet";
+  const auto lines = FormatScreen(before, SampleAt(2));
+  EXPECT_THAT(lines[2], HasSubstr("-/s"));
+  EXPECT_THAT(lines[2], Not(HasSubstr("0/s")));
+}
+
+TEST(ScreenTest, ShowsControlCharactersInNamesAsMarks) {
+  Sample sample = SampleAt(1);
+  sample.app = "a\x1b[2J\nb";
+  EXPECT_THAT(FormatScreen(sample, sample)[0], HasSubstr("a?[2J?b (77)"));
+  sample.error = "\x7f";
+  EXPECT_EQ(FormatScreen(sample, sample)[1], "  ?");
+}
+
 TEST(ScreenTest, ShowsNothingBelowZeroForAProcessThatBeganAgain) {
   const auto lines = FormatScreen(SampleAt(9), SampleAt(2));
   for (const std::string& line : lines)
