@@ -45,6 +45,11 @@ class TapTest(unittest.TestCase):
                                stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL).wait() == 0
 
+    def sent_to_left(self):
+        """Frames that the kernel gave to the left port."""
+        return int(self.left.run(
+            'cat', '/sys/class/net/toleft/statistics/tx_packets'))
+
     def assert_no_ping_lost(self, count, *arguments):
         output = self.left.run('ping', '-n', '-q', f'-c{count}', *arguments,
                                _RIGHT)
@@ -152,6 +157,10 @@ class TapTest(unittest.TestCase):
         self.right.run('ip', 'link', 'delete', 'toright')
         l2fwd.wait_until(lambda: 'is gone' in self.forwarder.errors(),
                          'the warning')
+        # The first of them has passed when a tenth is sent.
+        before = self.sent_to_left()
+        l2fwd.wait_until(lambda: self.sent_to_left() >= before + 10,
+                         'frames to drop')
         device = self.ended_well(
             'l2fwd: warning: tap:toright: the netdev is gone; nothing will '
             'arrive, what is sent is dropped (tx_no_netdev)\n')['ports'][1][

@@ -35,14 +35,10 @@ Json ToJson(const PipelineSnapshot& pipeline) {
   for (const StageSnapshot& stage : pipeline.stages) {
     stages.push_back(ToJson(stage));
   }
-  return {{"from", pipeline.from},
-          {"from_ring", pipeline.ring.has_value()},
-          {"to", pipeline.to},
-          {"received", pipeline.received},
-          {"sent", pipeline.sent},
-          {"dropped", pipeline.dropped()},
-          {"held", pipeline.held()},
-          {"stages", stages}};
+  return {{"from", pipeline.from},   {"from_ring", pipeline.ring.has_value()},
+          {"to", pipeline.to},       {"received", pipeline.received},
+          {"sent", pipeline.sent},   {"dropped", pipeline.dropped()},
+          {"held", pipeline.held()}, {"stages", stages}};
 }
 
 Json ToJson(const LcoreSnapshot& lcore) {
