@@ -121,14 +121,13 @@ absl::Status Watch(std::span<const std::string> wanted,
   std::vector<Sample> before;
   bool is_paused = false;
   for (;;) {
-    auto processes = FindProcesses(kSegmentFolder, wanted);
-    std::vector<Sample> now;
-    if (processes.ok()) now = TakeSamples(*processes);
+    Processes processes = FindProcesses(kSegmentFolder, wanted);
+    std::vector<Sample> now = TakeSamples(processes.found);
     if (!is_paused) {
-      const std::vector<std::string> lines =
-          processes.ok() ? AllLines(before, now)
-                         : std::vector<std::string>{
-                               std::string(processes.status().message())};
+      std::vector<std::string> lines = AllLines(before, now);
+      if (!processes.missing.ok()) {
+        lines.emplace_back(processes.missing.message());
+      }
       terminal->Show(lines, " q quit   space pause   up, down, page: scroll");
       before = std::move(now);
     }
@@ -168,14 +167,14 @@ absl::Status Top(const std::vector<std::string>& wanted) {
     return absl::InvalidArgumentError("want --json or --openmetrics, not both");
   }
   // Before the terminal is taken over: an error is a line.
-  auto processes = FindProcesses(kSegmentFolder, wanted);
-  if (!processes.ok()) return processes.status();
+  Processes processes = FindProcesses(kSegmentFolder, wanted);
+  if (!processes.missing.ok()) return processes.missing;
   if (json) {
-    PrintJson(TakeSamples(*processes));
+    PrintJson(TakeSamples(processes.found));
   } else if (open_metrics) {
-    PrintOpenMetrics(TakeSamples(*processes));
+    PrintOpenMetrics(TakeSamples(processes.found));
   } else if (absl::GetFlag(FLAGS_once)) {
-    PrintOnce(*processes, *interval);
+    PrintOnce(processes.found, *interval);
   } else {
     return Watch(wanted, *interval);
   }

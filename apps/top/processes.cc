@@ -22,11 +22,10 @@ std::string Names(const std::vector<SegmentReader>& processes) {
       });
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<SegmentReader>> FindProcesses(
-    absl::string_view folder, std::span<const std::string> wanted) {
-  std::vector<SegmentReader> all = LiveSegments(folder);
+// Whether all that is wanted is among `all`.
+absl::Status CheckAllThere(const std::vector<SegmentReader>& all,
+                           absl::string_view folder,
+                           std::span<const std::string> wanted) {
   if (all.empty()) {
     return absl::NotFoundError(
         absl::StrCat("no process of weir that you may see runs here (none in ",
@@ -40,13 +39,23 @@ absl::StatusOr<std::vector<SegmentReader>> FindProcesses(
           "no process of weir is called ", name, "; there are ", Names(all)));
     }
   }
-  if (wanted.empty()) return all;
-  std::erase_if(all, [&](const SegmentReader& process) {
-    return std::ranges::none_of(wanted, [&](const std::string& name) {
-      return IsCalled(process, name);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Processes FindProcesses(absl::string_view folder,
+                        std::span<const std::string> wanted) {
+  std::vector<SegmentReader> all = LiveSegments(folder);
+  absl::Status missing = CheckAllThere(all, folder, wanted);
+  if (!wanted.empty()) {
+    std::erase_if(all, [&](const SegmentReader& process) {
+      return std::ranges::none_of(wanted, [&](const std::string& name) {
+        return IsCalled(process, name);
+      });
     });
-  });
-  return all;
+  }
+  return {std::move(all), std::move(missing)};
 }
 
 }  // namespace weir::top

@@ -18,6 +18,11 @@ absl::StatusOr<Terminal> Terminal::Open() {
     return absl::FailedPreconditionError(
         "standard output is no terminal: use --once");
   }
+  // Without it waiting for a key would end at once, again and again.
+  if (isatty(STDIN_FILENO) == 0) {
+    return absl::FailedPreconditionError(
+        "standard input is no terminal: use --once");
+  }
   // Unlike initscr, newterm comes back if it does not know the terminal.
   if (newterm(nullptr, stdout, stdin) == nullptr) {
     const char* const kind = std::getenv("TERM");

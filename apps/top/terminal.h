@@ -16,8 +16,8 @@ class Terminal {
  public:
   enum class Key { kNone, kQuit, kPause };
 
-  // FailedPrecondition where standard output is no terminal, or one that
-  // ncurses does not know.
+  // FailedPrecondition where standard output or input is no terminal, or one
+  // that ncurses does not know.
   static absl::StatusOr<Terminal> Open();
 
   Terminal(Terminal&& other) noexcept;

@@ -149,15 +149,45 @@ class TopTest(unittest.TestCase):
                 seen += os.read(terminal, 65536).decode('utf-8', 'replace')
         return seen
 
-    def test_shows_a_terminal_what_goes_on(self):
-        run = self.start()
+    def watch(self, *runs):
+        """top on a terminal, and the other end of that."""
         child, terminal = pty.fork()
         if child == 0:
             os.environ['TERM'] = 'xterm'
-            os.execv(TOP, [TOP, '--interval=100ms', str(run.pid)])
+            os.execv(TOP, [TOP, '--interval=100ms',
+                           *(str(run.pid) for run in runs)])
         self.addCleanup(os.close, terminal)
         fcntl.ioctl(terminal, termios.TIOCSWINSZ,
-                    struct.pack('HHHH', 40, 100, 0, 0))
+                    struct.pack('HHHH', 100, 100, 0, 0))
+        return child, terminal
+
+    def test_goes_on_with_those_that_are_left(self):
+        one, two = self.start(), self.start()
+        child, terminal = self.watch(one, two)
+        seen = self.read_until(terminal, rf'l2fwd \({one.pid}\)')
+        self.read_until(terminal, rf'l2fwd \({two.pid}\)', seen)
+        one.signal(signal.SIGKILL)
+        seen = self.read_until(terminal, f'is called {one.pid}; there are ')
+        # Drawn anew as the first on the screen.
+        self.read_until(terminal, r'\d[kM]', seen[seen.index('is called'):])
+        os.write(terminal, b'q')
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+
+    def test_does_not_wait_for_keys_that_cannot_come(self):
+        run = self.start()
+        terminal, screen = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        self.addCleanup(os.close, screen)
+        ended = subprocess.run([TOP, str(run.pid)], stdin=subprocess.DEVNULL,
+                               stdout=screen, stderr=subprocess.PIPE, text=True,
+                               env=dict(os.environ, TERM='xterm'), check=False,
+                               timeout=l2fwd.PATIENCE_SECONDS)
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn('standard input is no terminal: use --once', ended.stderr)
+
+    def test_shows_a_terminal_what_goes_on(self):
+        run = self.start()
+        child, terminal = self.watch(run)
         seen = self.read_until(terminal, rf'l2fwd \({run.pid}\)')
         # Of a rate that changes only the digits that differ are drawn again.
         self.read_until(terminal, r'\d[kM]', seen)
