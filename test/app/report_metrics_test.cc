@@ -61,5 +61,15 @@ TEST(ReportMetricsTest, NamesNoTwoAlike) {
   }
 }
 
+TEST(ReportMetricsTest, TellsRingsOfOneNameApart) {
+  AppReport report = SampleWithRing();
+  report.lcores[0].pipelines[1].ring->id = 1;
+  report.lcores[0].pipelines[1].ring->size = 7;
+  const std::string text = FormatOpenMetrics(MetricsOf(report));
+  EXPECT_THAT(text, HasSubstr("weir_ring_packets{ring=\"rx\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("weir_ring_packets{ring=\"rx #2\"} 7\n"));
+  EXPECT_EQ(Conserve(report).held - Conserve(SampleWithRing()).held, 7);
+}
+
 }  // namespace
 }  // namespace weir

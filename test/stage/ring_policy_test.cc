@@ -124,6 +124,16 @@ TEST_F(RingPolicyTest, SaysWhichRingItIsAndHowFullItWas) {
   back.Poll(back_lcore_);
 }
 
+TEST_F(RingPolicyTest, TellsRingsOfOneNameApart) {
+  const auto shared = SharedRing::Create({.capacity = 16});
+  ASSERT_TRUE(shared.ok());
+  const FromSharedRing one = shared->MakeInlet();
+  EXPECT_EQ(one.ring().id, shared->MakeInlet().ring().id);
+  const auto other = SharedRing::Create({.capacity = 16});
+  ASSERT_TRUE(other.ok());
+  EXPECT_NE(one.ring().id, other->MakeInlet().ring().id);
+}
+
 TEST_F(RingPolicyTest, GivesUpWhatIsInTheRingWhenThePipelineBehindIsAbandoned) {
   auto ring = MakeRing({.capacity = 64});
   ASSERT_TRUE(ring.ok());

@@ -1,6 +1,9 @@
 #include "weir/app/report.h"
 
 #include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
 
 namespace weir {
 namespace {
@@ -17,6 +20,16 @@ uint64_t DroppedByQueues(const AppReport& report) {
   return dropped;
 }
 
+// Has the second ring of a name say so, and all that follow.
+void TellApart(std::vector<RingSnapshot>& rings) {
+  for (size_t i = rings.size(); i-- > 0;) {
+    const auto before = std::count_if(
+        rings.begin(), rings.begin() + static_cast<ptrdiff_t>(i),
+        [&](const RingSnapshot& ring) { return ring.name == rings[i].name; });
+    if (before != 0) absl::StrAppend(&rings[i].name, " #", before + 1);
+  }
+}
+
 }  // namespace
 
 std::vector<RingSnapshot> RingsOf(const AppReport& report) {
@@ -25,7 +38,10 @@ std::vector<RingSnapshot> RingsOf(const AppReport& report) {
     for (const PipelineSnapshot& pipeline : lcore.pipelines) {
       if (!pipeline.ring) continue;
       const auto same =
-          std::ranges::find(rings, pipeline.ring->name, &RingSnapshot::name);
+          std::ranges::find_if(rings, [&](const RingSnapshot& ring) {
+            return ring.id == pipeline.ring->id &&
+                   ring.name == pipeline.ring->name;
+          });
       if (same == rings.end()) {
         rings.push_back(*pipeline.ring);
       } else {
@@ -34,6 +50,7 @@ std::vector<RingSnapshot> RingsOf(const AppReport& report) {
       }
     }
   }
+  TellApart(rings);
   return rings;
 }
 

@@ -51,7 +51,8 @@ struct AppReport {
   MbufLedger mbufs;
 };
 
-// The rings of all pipelines, by name, each once.
+// The rings of all pipelines, each once. Of several that are called x all but
+// one are x #2, x #3 here.
 std::vector<RingSnapshot> RingsOf(const AppReport& report);
 
 // All pipelines together, as one that begins and ends at ports: what went from

@@ -93,6 +93,8 @@ struct RingSnapshot {
   uint64_t capacity = 0;
   uint64_t size = 0;
   uint64_t high_water = 0;
+  // Another one for each ring, by which those of one name differ.
+  uint64_t id = 0;
 };
 
 // A pipeline at one moment: inlet first, outlet last. While it runs, counts of

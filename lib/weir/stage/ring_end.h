@@ -185,7 +185,8 @@ class RingInlet {
     return {.name = state_->name,
             .capacity = end_.capacity(),
             .size = end_.size(),
-            .high_water = high_water_.value()};
+            .high_water = high_water_.value(),
+            .id = reinterpret_cast<uintptr_t>(state_.get())};
   }
 
  private:
