@@ -50,7 +50,7 @@ absl::Status L2fwd(weir::App& app) {
   auto ports = app.OpenPorts({.ports = {.rx_queues = queues,
                                         .tx_queues = queues,
                                         .needs_all_rx_queues = true},
-                              .stage_mbufs = 2 * StagedMbufs(*staged)});
+                              .stage_packets = 2 * StagedPackets(*staged)});
   if (!ports.ok()) return ports.status();
   if (ports->size() != 2) {
     return absl::InvalidArgumentError(

@@ -142,7 +142,7 @@ absl::StatusOr<StagedOptions> ReadStagedFlags() {
   return options;
 }
 
-uint64_t StagedMbufs(const StagedOptions& options) {
+uint64_t StagedPackets(const StagedOptions& options) {
   if (options.workers == 0) return 0;
   // A ring and a pipeline a worker; those of the receiver and the sender.
   return (options.workers + 1) * uint64_t{options.ring_packets} +

@@ -28,8 +28,8 @@ struct StagedOptions {
 // value and what is wanted.
 absl::StatusOr<StagedOptions> ReadStagedFlags();
 
-// Mbufs that rings and pipelines of one direction hold at most.
-uint64_t StagedMbufs(const StagedOptions& options);
+// Packets that rings and pipelines of one direction hold at most.
+uint64_t StagedPackets(const StagedOptions& options);
 
 // Launches the pipelines from `in` to `out`; there is a worker. With
 // `rewrite_macs` workers set the source address to that of `out`.

@@ -98,6 +98,20 @@ TEST(AppTest, SizesThePoolForWhatStagesKeep) {
   EXPECT_THAT(out, ::testing::HasSubstr(" + 3,000 in stages\n"));
 }
 
+TEST(AppTest, SizesThePoolForTheLargestPacketsThatRingsKeep) {
+  AppOptions options = TwoNullPorts();
+  options.ports = {"null:,mtu=9000", "null:"};
+  auto app = *App::Create(options);
+  ASSERT_TRUE(JoinPorts(*app, {.ports = {.rx_depth = 64, .tx_depth = 64},
+                               .stage_mbufs = 7,
+                               .stage_packets = 1000})
+                  .ok());
+  ::testing::internal::CaptureStdout();
+  ASSERT_TRUE(app->RunUntilSignal().ok());
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(),
+              HasSubstr(" x 5 + 5,007 in stages\n"));
+}
+
 TEST(AppTest, SizesThePoolForAllQueuesAndTheirPipelines) {
   AppOptions options = TwoNullPorts();
   options.lcores = "0";

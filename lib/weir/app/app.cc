@@ -80,6 +80,7 @@ absl::StatusOr<std::span<Port>> App::OpenPorts(const AppNeeds& needs) {
   }
   port_options_ = needs.ports;
   stage_mbufs_ = needs.stage_mbufs;
+  stage_packets_ = needs.stage_packets;
   absl::StatusOr<Placer> placer = MakePlacer();
   if (!placer.ok()) return placer.status();
   absl::Status status = CheckDistinctNames(options_.ports);
@@ -140,7 +141,6 @@ PoolPlan App::Plan(std::span<const PortDevice> devices, size_t lcores) const {
   PoolPlan plan;
   plan.chunk_bytes = options.chunk_bytes;
   plan.lcores = lcores;
-  plan.stage_mbufs = stage_mbufs_;
   plan.pipelines = std::max<uint64_t>(pipelines_, lcores);
   for (const PortDevice& device : devices) {
     plan.queue_mbufs +=
@@ -149,6 +149,7 @@ PoolPlan App::Plan(std::span<const PortDevice> devices, size_t lcores) const {
     plan.mbufs_per_frame =
         std::max(plan.mbufs_per_frame, MbufsOf(device.info(), options));
   }
+  plan.stage_mbufs = stage_mbufs_ + stage_packets_ * plan.mbufs_per_frame;
   return plan;
 }
 

@@ -57,6 +57,9 @@ struct AppNeeds {
   PortOptions ports = {};
   // Mbufs that its stages keep over polls, at most, in all.
   uint64_t stage_mbufs = 0;
+  // Packets that rings and stages keep beside them, whole: each needs as many
+  // mbufs as the largest frame of the ports.
+  uint64_t stage_packets = 0;
   // Whether records of captures that have no bytes are received too, as frames
   // of none: for programs that count records. Ports that say `empty=` decide.
   bool empty_records = false;
@@ -155,6 +158,7 @@ class App {
   // Pipelines that the RX queues of all ports want.
   uint64_t pipelines_ = 0;
   uint64_t stage_mbufs_ = 0;
+  uint64_t stage_packets_ = 0;
   // Every lcore that this process may use.
   std::vector<LcoreInfo> usable_lcores_;
   // How the size of the pool came about.
