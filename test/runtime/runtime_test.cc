@@ -50,6 +50,37 @@ struct Idler {
   PipelineSnapshot Snapshot() const { return {}; }
 };
 
+// Two pipelines that do not drain, and when one abandoned what.
+struct Neighbours {
+  std::atomic<bool> is_behind_abandoned = false;
+  std::atomic<bool> is_in_ring = false;
+  std::atomic<bool> is_taken = false;
+};
+
+// The one in front puts something into the ring after the one behind it has
+// given up.
+struct Neighbour {
+  std::shared_ptr<Neighbours> both;
+  bool is_front = false;
+
+  uint32_t Poll(Lcore&) noexcept { return 0; }
+  bool Drain(Lcore&) noexcept { return false; }
+  bool Finish(Lcore&) noexcept { return false; }
+  void Abandon(Lcore&) noexcept {
+    if (is_front) {
+      const auto deadline = Clock::now() + std::chrono::seconds(10);
+      while (!both->is_behind_abandoned && Clock::now() < deadline) {
+        sched_yield();
+      }
+      if (!both->is_taken) both->is_in_ring = true;
+    } else {
+      if (both->is_in_ring) both->is_taken = true;
+      both->is_behind_abandoned = true;
+    }
+  }
+  PipelineSnapshot Snapshot() const { return {}; }
+};
+
 Idler MakeIdler() {
   return {std::make_shared<std::atomic<uint64_t>>(0),
           std::make_shared<std::atomic<int>>(-1)};
@@ -186,6 +217,16 @@ class StackBytes {
  private:
   pthread_attr_t before_;
 };
+
+TEST_F(RuntimeTest, GivesUpWhatOtherLcoresPutIntoARingThatWasGivenUp) {
+  const auto both = std::make_shared<Neighbours>();
+  auto runtime = MakeRuntime();
+  runtime->Launch({}, Neighbour{both});
+  runtime->Launch({}, Neighbour{both, /*is_front=*/true});
+  ASSERT_TRUE(runtime->Start().ok());
+  runtime->Stop();
+  EXPECT_TRUE(both->is_taken);
+}
 
 TEST_F(RuntimeTest, SaysThatThereIsNoThreadToHave) {
   auto runtime = MakeRuntime();

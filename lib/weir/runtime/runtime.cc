@@ -75,6 +75,7 @@ bool Runtime::done() const {
 void Runtime::Stop() {
   for (const auto& worker : workers_) worker->RequestStop();
   for (const auto& worker : workers_) worker->Join();
+  for (const auto& worker : workers_) worker->AbandonRest();
 }
 
 RuntimeSnapshot Runtime::Snapshot() const {

@@ -131,6 +131,10 @@ void Worker::DrainAll() noexcept {
     lcore_.UpdateClock();
   }
   for (Task* task : active_) task->Abandon(lcore_);
+}
+
+void Worker::AbandonRest() noexcept {
+  for (Task* task : active_) task->Abandon(lcore_);
   active_.clear();
 }
 

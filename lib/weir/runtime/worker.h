@@ -53,6 +53,9 @@ class alignas(kCacheLine) Worker {
   void RequestStop() { thread_.request_stop(); }
   // Waits for the thread's end.
   void Join();
+  // Has tasks that were abandoned give up once more: what other lcores have
+  // put into their rings since. After Join of all.
+  void AbandonRest() noexcept;
 
   // True when the thread is through. Any thread.
   bool done() const noexcept { return done_.value() != 0; }
@@ -67,7 +70,7 @@ class alignas(kCacheLine) Worker {
   void Idle() noexcept;
   void DrainAll() noexcept;
 
-  // Tasks that are not finished.
+  // Tasks that are not finished, in the end those that were abandoned.
   std::vector<Task*> active_;
   Lcore lcore_;
   // Rounds since the last one that moved a packet.
