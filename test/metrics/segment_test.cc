@@ -189,6 +189,16 @@ TEST_F(SegmentTest, OutlivesItsProcessForAReaderUntilItIsRemoved) {
   EXPECT_EQ(reader.Read()->metrics, Numbers(3, 9));
 }
 
+TEST_F(SegmentTest, LeavesFilesOfOtherNamesAlone) {
+  for (const char* name : {"weir.conf", "weir.1", "weir.1.", "weir..2",
+                           "weir.1.2.3", "weir.1.2.old", "weir-0-1-file.a"}) {
+    std::ofstream(folder_ / name) << "x";
+  }
+  std::ofstream(folder_ / "weir.1.2") << "x";
+  EXPECT_THAT(RemoveDeadSegments(folder_.string()),
+              ElementsAre((folder_ / "weir.1.2").string()));
+}
+
 TEST_F(SegmentTest, SaysThatAWriterDiedInTheMiddleOfAnUpdate) {
   const auto writer = Writer();
   writer->Write(Numbers(1, 1));
@@ -209,7 +219,7 @@ TEST_F(SegmentTest, SaysThatAWriterDiedInTheMiddleOfAnUpdate) {
 
 TEST_F(SegmentTest, RefusesOtherFiles) {
   const auto open = [&](const std::string& content) {
-    const auto path = folder_ / "weir.file";
+    const auto path = folder_ / "weir.3.3";
     std::ofstream(path, std::ios::binary) << content;
     return SegmentReader::Open(path.string()).status();
   };

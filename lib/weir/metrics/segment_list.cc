@@ -10,10 +10,26 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 
 namespace weir {
 namespace {
+
+// Whether `name` is `weir.PID.TIME`, or that with `.new` behind it.
+bool IsSegmentName(absl::string_view name) {
+  if (!absl::ConsumePrefix(&name, "weir.")) return false;
+  absl::ConsumeSuffix(&name, ".new");
+  const size_t dot = name.find('.');
+  if (dot == 0 || dot == absl::string_view::npos || dot + 1 == name.size()) {
+    return false;
+  }
+  return std::ranges::all_of(name, [&name, dot](const char& c) {
+    return absl::ascii_isdigit(static_cast<unsigned char>(c)) ||
+           &c == name.data() + dot;
+  });
+}
 
 // Files called as segments are, also those that never got their final name.
 std::vector<std::string> Paths(absl::string_view folder) {
@@ -21,7 +37,7 @@ std::vector<std::string> Paths(absl::string_view folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(
            std::filesystem::path(std::string(folder)), error)) {
-    if (absl::StartsWith(entry.path().filename().string(), "weir.")) {
+    if (IsSegmentName(entry.path().filename().string())) {
       paths.push_back(entry.path().string());
     }
   }
