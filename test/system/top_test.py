@@ -94,6 +94,10 @@ class TopTest(unittest.TestCase):
 
     def test_prints_open_metrics(self):
         run = self.start()
+        l2fwd.wait_until(
+            lambda: all(value for key, value in self.metrics(run).items()
+                        if key[0] == 'weir_lcore_packets'),
+            'packets on each lcore')
         ended = top('--openmetrics', str(run.pid))
         self.assertEqual(ended.returncode, 0, ended.stderr)
         families = {family.name: family for family in
