@@ -127,7 +127,7 @@ TEST_F(SegmentTest, HasNothingToShowBeforeTheFirstUpdate) {
 // update, and so are the names.
 TEST_F(SegmentTest, IsNeverSeenHalfWritten) {
   const auto writer = Writer();
-  writer->Write(Numbers(1, 1));
+  writer->Write(Numbers(1, 0));
   std::atomic<bool> is_over = false;
   std::atomic<uint64_t> mixed = 0;
   std::atomic<uint64_t> reads = 0;
