@@ -1,6 +1,5 @@
 #include "apps/top/sample.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -12,10 +11,7 @@ uint64_t Sample::Sum(absl::string_view family,
   uint64_t sum = 0;
   for (const Metric& metric : metrics) {
     if (metric.name != family) continue;
-    const bool fits = std::ranges::all_of(labels, [&](const auto& label) {
-      return metric.label(label.first) == label.second;
-    });
-    if (fits) sum += metric.value;
+    if (metric.Has(labels)) sum += metric.value;
   }
   return sum;
 }

@@ -85,11 +85,9 @@ std::vector<std::string> Values(const Sample& sample, absl::string_view family,
   std::vector<std::string> values;
   for (const Metric& metric : sample.metrics) {
     if (metric.name != family) continue;
-    const bool fits = std::ranges::all_of(labels, [&](const auto& label) {
-      return metric.label(label.first) == label.second;
-    });
     std::string value(metric.label(key));
-    if (fits && std::ranges::find(values, value) == values.end()) {
+    if (metric.Has(labels) &&
+        std::ranges::find(values, value) == values.end()) {
       values.push_back(std::move(value));
     }
   }

@@ -40,6 +40,10 @@ TEST(MetricTest, FindsALabel) {
   const Metric metric = {kGauge, "x", {{"a", "1"}, {"b", "2"}}, 0};
   EXPECT_EQ(metric.label("b"), "2");
   EXPECT_EQ(metric.label("c"), "");
+  EXPECT_TRUE(metric.Has({{"b", "2"}, {"a", "1"}}));
+  EXPECT_TRUE(metric.Has({}));
+  EXPECT_FALSE(metric.Has({{"a", "1"}, {"b", "1"}}));
+  EXPECT_FALSE(metric.Has({{"c", "1"}}));
 }
 
 TEST(OpenMetricsTest, PutsFamiliesTogether) {

@@ -11,6 +11,7 @@
 
 #include "gtest/gtest.h"
 #include "test/port/port_queues_lab.h"
+#include "test/port/short_context.h"
 #include "weir/port/port_context.h"
 
 namespace weir {
@@ -51,20 +52,10 @@ TEST(PortQueueFaultsTest, GoesOnWithoutAQueueThatIsGone) {
 }
 
 // The queues of a port whose receives are shorter than what the device may
-// bring: its context has a smaller MTU than the device.
+// bring.
 std::vector<RxQueue> MakeShortQueues(const std::string& name, MbufPool& pool,
                                      uint32_t count) {
-  auto device = PortDevice::Open(name);
-  EXPECT_TRUE(device.ok()) << device.status();
-  auto domain = verbs::ProtectionDomain::Create(*device->device());
-  EXPECT_TRUE(domain.ok()) << domain.status();
-  auto region = verbs::MemoryRegion::Register(*domain, pool.arena().bytes());
-  EXPECT_TRUE(region.ok()) << region.status();
-  PortInfo info = device->info();
-  info.mtu_bytes = 300;
-  auto queues = RxQueue::CreateSpread(std::make_shared<PortContext>(PortContext{
-                                          device->device(), *std::move(domain),
-                                          *std::move(region), std::move(info)}),
+  auto queues = RxQueue::CreateSpread(testing::MakeShortContext(name, pool),
                                       pool, {.depth = 64}, count);
   EXPECT_TRUE(queues.ok()) << queues.status();
   return *std::move(queues);

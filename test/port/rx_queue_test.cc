@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "test/port/port_lab.h"
+#include "test/port/short_context.h"
 #include "test/support/frame.h"
 #include "test/support/own_wire.h"
 #include "weir/base/tsc_clock.h"
@@ -145,21 +146,10 @@ TEST(RxQueueTest, GoesOnWithFewerReceivesWhileThePoolIsDryAndRecovers) {
   EXPECT_EQ(sender.pool->used_mbufs(), 0u);
 }
 
-// A queue whose receives are shorter than what the device may bring: its
-// context has a smaller MTU than the device.
+// A queue whose receives are shorter than what the device may bring.
 RxQueue MakeShortQueue(absl::string_view name, MbufPool& pool) {
-  auto device = PortDevice::Open(name);
-  EXPECT_TRUE(device.ok()) << device.status();
-  auto domain = verbs::ProtectionDomain::Create(*device->device());
-  EXPECT_TRUE(domain.ok()) << domain.status();
-  auto region = verbs::MemoryRegion::Register(*domain, pool.arena().bytes());
-  EXPECT_TRUE(region.ok()) << region.status();
-  PortInfo info = device->info();
-  info.mtu_bytes = 300;
-  auto queue = RxQueue::Create(std::make_shared<PortContext>(PortContext{
-                                   device->device(), *std::move(domain),
-                                   *std::move(region), std::move(info)}),
-                               pool, {.depth = 64});
+  auto queue = RxQueue::Create(testing::MakeShortContext(name, pool), pool,
+                               {.depth = 64});
   EXPECT_TRUE(queue.ok()) << queue.status();
   return *std::move(queue);
 }

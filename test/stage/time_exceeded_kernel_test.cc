@@ -21,6 +21,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "test/stage/icmp_answer.h"
 #include "test/stage/reassembly_rig.h"
 #include "test/support/datagram.h"
 #include "test/support/tap_kernel.h"
@@ -37,11 +38,6 @@ using ::testing::UnorderedElementsAreArray;
 constexpr int kDeadlineMs = 20'000;
 
 using Rig = BasicReassemblyRig<ReassembleAnd<AnswerTimeouts>>;
-
-Bytes Part(const Bytes& bytes, size_t begin, size_t size) {
-  const auto at = bytes.begin() + static_cast<ptrdiff_t>(begin);
-  return {at, at + static_cast<ptrdiff_t>(size)};
-}
 
 // The parts of an answer in which the kernel has no choice: the Ethernet
 // header, lengths, protocol, addresses, and all of ICMP. Empty for other

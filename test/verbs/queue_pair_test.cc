@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "test/support/own_wire.h"
+#include "test/verbs/side.h"
 #include "weir/verbs/flow.h"
 #include "weir/verbs/memory_region.h"
 #include "weir/verbs/soft_hca.h"
@@ -20,18 +21,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr uint8_t kPort = 1;
-
-// In creation order, as a queue of a port holds them.
-struct Side {
-  explicit Side(const std::string& key)
-      : device(*Device::Open(*AddSoftDevice(key))),
-        domain(*ProtectionDomain::Create(device)),
-        cq(*CompletionQueue::Create(device, 64)) {}
-
-  Device device;
-  ProtectionDomain domain;
-  CompletionQueue cq;
-};
 
 TEST(QueuePairTest, GivesAtLeastWhatWasAskedFor) {
   const Side side("null:");

@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "test/verbs/side.h"
 #include "weir/verbs/memory_region.h"
 #include "weir/verbs/soft_hca.h"
 
@@ -17,18 +18,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-// In creation order.
-struct Side {
-  explicit Side(const std::string& key)
-      : device(*Device::Open(*AddSoftDevice(key))),
-        domain(*ProtectionDomain::Create(device)),
-        cq(*CompletionQueue::Create(device, 64)) {}
-
-  Device device;
-  ProtectionDomain domain;
-  CompletionQueue cq;
-};
 
 TEST(WorkQueueTest, GivesAtLeastWhatWasAskedFor) {
   const Side side("null:");

@@ -1,5 +1,7 @@
 #include "weir/metrics/metric.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace weir {
@@ -63,6 +65,12 @@ absl::string_view Metric::label(absl::string_view key) const {
     if (each == key) return text;
   }
   return "";
+}
+
+bool Metric::Has(const Labels& wanted) const {
+  return std::ranges::all_of(wanted, [this](const auto& each) {
+    return label(each.first) == each.second;
+  });
 }
 
 std::string FormatLabels(const Metric::Labels& labels) {

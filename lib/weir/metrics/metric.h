@@ -31,6 +31,8 @@ struct Metric {
 
   // The value of the label `key`, empty if there is none.
   absl::string_view label(absl::string_view key) const;
+  // Whether it has all of `wanted`.
+  bool Has(const Labels& wanted) const;
 
   friend bool operator==(const Metric&, const Metric&) = default;
 };
