@@ -23,36 +23,65 @@ class SignalWaitTest : public ::testing::Test {
 
   SignalWait wait_ = *SignalWait::Create();
   int event_ = eventfd(0, EFD_NONBLOCK);
+  FdHandlers handlers_;
 };
 
 TEST_F(SignalWaitTest, ReturnsAtTheDeadline) {
   const auto deadline = Clock::now() + milliseconds(20);
-  EXPECT_EQ(wait_.WaitUntil(deadline, event_), SignalWait::Woken::kTime);
+  EXPECT_EQ(wait_.WaitUntil(deadline, event_, handlers_),
+            SignalWait::Woken::kTime);
   EXPECT_GE(Clock::now(), deadline);
 }
 
 TEST_F(SignalWaitTest, ReturnsAtOnceWhenTheDeadlineIsOver) {
-  EXPECT_EQ(wait_.WaitUntil(Clock::now() - milliseconds(1), event_),
+  EXPECT_EQ(wait_.WaitUntil(Clock::now() - milliseconds(1), event_, handlers_),
             SignalWait::Woken::kTime);
 }
 
 TEST_F(SignalWaitTest, SeesBothSignals) {
   raise(SIGINT);
-  EXPECT_EQ(wait_.WaitUntil(Later(), event_), SignalWait::Woken::kSignal);
+  EXPECT_EQ(wait_.WaitUntil(Later(), event_, handlers_),
+            SignalWait::Woken::kSignal);
   raise(SIGTERM);
-  EXPECT_EQ(wait_.WaitUntil(Later(), event_), SignalWait::Woken::kSignal);
+  EXPECT_EQ(wait_.WaitUntil(Later(), event_, handlers_),
+            SignalWait::Woken::kSignal);
 }
 
 TEST_F(SignalWaitTest, SeesTheDescriptorOnce) {
   eventfd_write(event_, 3);
-  EXPECT_EQ(wait_.WaitUntil(Later(), event_), SignalWait::Woken::kDescriptor);
-  EXPECT_EQ(wait_.WaitUntil(Clock::now(), event_), SignalWait::Woken::kTime);
+  EXPECT_EQ(wait_.WaitUntil(Later(), event_, handlers_),
+            SignalWait::Woken::kDescriptor);
+  EXPECT_EQ(wait_.WaitUntil(Clock::now(), event_, handlers_),
+            SignalWait::Woken::kTime);
 }
 
 TEST_F(SignalWaitTest, PrefersTheSignal) {
   eventfd_write(event_, 1);
   raise(SIGTERM);
-  EXPECT_EQ(wait_.WaitUntil(Later(), event_), SignalWait::Woken::kSignal);
+  EXPECT_EQ(wait_.WaitUntil(Later(), event_, handlers_),
+            SignalWait::Woken::kSignal);
+}
+
+TEST_F(SignalWaitTest, CallsTheHandlerOfADescriptorThatIsReady) {
+  const int other = eventfd(0, EFD_NONBLOCK);
+  short seen = 0;
+  handlers_.Add(other, POLLIN, [&](short revents) { seen = revents; });
+  eventfd_write(other, 1);
+  EXPECT_EQ(wait_.WaitUntil(Later(), event_, handlers_),
+            SignalWait::Woken::kHandler);
+  EXPECT_EQ(seen, POLLIN);
+  close(other);
+}
+
+TEST_F(SignalWaitTest, SeesSignalsWhileAHandlerIsAlwaysReady) {
+  const int other = eventfd(1, EFD_NONBLOCK);
+  handlers_.Add(other, POLLIN, [](short) {});
+  EXPECT_EQ(wait_.WaitUntil(Later(), event_, handlers_),
+            SignalWait::Woken::kHandler);
+  raise(SIGTERM);
+  EXPECT_EQ(wait_.WaitUntil(Later(), event_, handlers_),
+            SignalWait::Woken::kSignal);
+  close(other);
 }
 
 TEST(SignalWaitEndTest, OutlivesSignalsThatNobodyWaitedFor) {

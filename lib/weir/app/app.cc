@@ -252,12 +252,13 @@ void App::WaitForEnd(Clock::time_point begin) {
   AppReport before = Report(begin);
   if (rates) std::fputs(RatesHeader().c_str(), stdout);
   while (!runtime_->done()) {
-    const SignalWait::Woken woken =
-        signals_->WaitUntil(std::min({next, share, end}), runtime_->done_fd());
+    const SignalWait::Woken woken = signals_->WaitUntil(
+        std::min({next, share, end}), runtime_->done_fd(), handlers_);
     PrintWarnings();
     const Clock::time_point time = Clock::now();
     if (woken == SignalWait::Woken::kSignal || time >= end) return;
-    if (woken != SignalWait::Woken::kTime) continue;
+    // Busy handlers hold up neither rates nor counters.
+    if (time < std::min(next, share)) continue;
     AppReport now = Report(begin);
     if (time >= share) {
       segment_->Write(MetricsOf(now));

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "weir/app/fd_handlers.h"
 #include "weir/app/pool_plan.h"
 #include "weir/app/report.h"
 #include "weir/app/run_plan.h"
@@ -107,6 +108,9 @@ class App {
   // written.
   absl::Status RunUntilSignal();
 
+  // What the control thread serves while the run goes on.
+  FdHandlers& handlers() noexcept { return handlers_; }
+
   // Whether the command line asks for a file of JSON.
   bool writes_json() const noexcept { return !options_.json_file.empty(); }
 
@@ -151,6 +155,7 @@ class App {
   AppOptions options_;
   // From RunUntilSignal on.
   std::unique_ptr<SignalWait> signals_;
+  FdHandlers handlers_;
   std::ofstream json_;
   std::function<std::string()> json_format_;
   std::function<void()> print_summary_;

@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <ctime>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "weir/base/errno_status.h"
 
@@ -66,12 +68,15 @@ SignalWait::~SignalWait() {
 }
 
 SignalWait::Woken SignalWait::WaitUntil(
-    std::chrono::steady_clock::time_point deadline, int descriptor) {
+    std::chrono::steady_clock::time_point deadline, int descriptor,
+    FdHandlers& handlers) {
+  std::vector<pollfd> wake;
   for (;;) {
     const timespec timeout = TimeLeft(deadline);
-    std::array<pollfd, 2> wake = {
-        pollfd{.fd = signal_fd_, .events = POLLIN, .revents = 0},
-        pollfd{.fd = descriptor, .events = POLLIN, .revents = 0}};
+    wake = {{.fd = signal_fd_, .events = POLLIN, .revents = 0},
+            {.fd = descriptor, .events = POLLIN, .revents = 0}};
+    const size_t own = wake.size();
+    handlers.AppendTo(wake);
     const int ready = ppoll(wake.data(), wake.size(), &timeout, nullptr);
     if (ready == 0 && std::chrono::steady_clock::now() >= deadline) {
       return Woken::kTime;
@@ -84,6 +89,9 @@ SignalWait::Woken SignalWait::WaitUntil(
     eventfd_t count;
     if (wake[1].revents != 0 && eventfd_read(descriptor, &count) == 0) {
       return Woken::kDescriptor;
+    }
+    if (handlers.Call(std::span(wake).subspan(own)) != 0) {
+      return Woken::kHandler;
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <chrono>
 
 #include "absl/status/statusor.h"
+#include "weir/app/fd_handlers.h"
 
 namespace weir {
 
@@ -27,12 +28,14 @@ class SignalWait {
   SignalWait& operator=(const SignalWait&) = delete;
   ~SignalWait();
 
-  enum class Woken { kSignal, kDescriptor, kTime };
+  enum class Woken { kSignal, kDescriptor, kHandler, kTime };
 
   // Returns at the first of: a signal, `descriptor` (an eventfd, which is then
-  // reset) readable, `deadline`. Control thread.
+  // reset) readable, a descriptor of `handlers` ready, whose handler has been
+  // called then, `deadline`. However busy handlers are, a signal is seen: where
+  // time has to pass too, the caller looks at the clock. Control thread.
   Woken WaitUntil(std::chrono::steady_clock::time_point deadline,
-                  int descriptor);
+                  int descriptor, FdHandlers& handlers);
 
  private:
   SignalWait(int signal_fd, const sigset_t& before)
