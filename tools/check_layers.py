@@ -19,7 +19,7 @@ import source_tree
 _ROWS = [
     ['base'],
     ['net', 'ring', 'memory', 'topo', 'metrics'],
-    ['mbuf'],
+    ['mbuf', 'membership'],
     ['verbs', 'pipeline'],
     ['port', 'stage'],
     ['runtime'],
