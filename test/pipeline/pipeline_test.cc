@@ -91,6 +91,22 @@ class CountTicks {
   uint64_t* ticks_;
 };
 
+// One that others put packets into, until it is closed: then it gives what it
+// has.
+class FakeQueue : public FakeInlet {
+ public:
+  FakeQueue(FakeTraffic& traffic, int& closes)
+      : FakeInlet(traffic), traffic_(&traffic), closes_(&closes) {}
+  bool Close() noexcept {
+    ++*closes_;
+    return traffic_->frames.empty();
+  }
+
+ private:
+  FakeTraffic* traffic_;
+  int* closes_;
+};
+
 // Says a reason that it has no name for.
 class Mumble {
  public:
@@ -229,6 +245,41 @@ TEST_F(PipelineTest, DrainsWhatWaitsWithoutReceiving) {
   EXPECT_TRUE(sink_.closed);
   EXPECT_THAT(sink_.frames, SizeIs(32));
   EXPECT_THAT(traffic_.frames, SizeIs(32));
+}
+
+TEST_F(PipelineTest, DrainsWhatAnInletThatClosesHas) {
+  int closes = 0;
+  Pipeline forward{FakeQueue(traffic_, closes), Sieve{}, FakeOutlet(sink_)};
+  Offer(80);
+  forward.Poll(lab_.lcore);
+  EXPECT_EQ(closes, 0);
+  while (!forward.Drain(lab_.lcore)) {
+    EXPECT_FALSE(sink_.closed);
+  }
+  EXPECT_TRUE(sink_.closed);
+  EXPECT_GT(closes, 2);
+  const PipelineSnapshot all = forward.Snapshot();
+  EXPECT_EQ(all.received, 80u);
+  EXPECT_EQ(all.sent + all.stages[1].dropped(), 80u);
+  ExpectConserved(all, *lab_.pool);
+}
+
+TEST_F(PipelineTest, NamesWhatAnInletThatClosesHasWhenItGivesUp) {
+  int closes = 0;
+  Pipeline forward{FakeQueue(traffic_, closes), FakeOutlet(sink_)};
+  Offer(80);
+  sink_.room = 3;
+  forward.Poll(lab_.lcore);
+  EXPECT_FALSE(forward.Drain(lab_.lcore));
+  forward.Abandon(lab_.lcore);
+  const PipelineSnapshot all = forward.Snapshot();
+  EXPECT_EQ(all.received, 80u);
+  ASSERT_THAT(all.stages[0].drops, SizeIs(1));
+  EXPECT_EQ(all.stages[0].drops[0].name, "received at stop");
+  EXPECT_EQ(all.stages[0].drops[0].packets, 48u);
+  EXPECT_EQ(all.stages[1].drops[0].name, "unsent at stop");
+  EXPECT_EQ(all.stages[1].drops[0].packets, 29u);
+  ExpectConserved(all, *lab_.pool);
 }
 
 TEST_F(PipelineTest, FinishesOnlyAtTheEndOfItsInput) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -84,6 +85,16 @@ inline Port OpenOrDie(absl::string_view name, MbufPool& pool,
   auto port = Port::Open(name, pool, options);
   EXPECT_TRUE(port.ok()) << port.status();
   return *std::move(port);
+}
+
+// What the device of a port counts by that name.
+inline uint64_t DeviceCount(const PortMonitor& monitor,
+                            const std::string& name) {
+  for (const NamedCount& count : monitor.device_counters()) {
+    if (count.name == name) return count.value;
+  }
+  ADD_FAILURE() << "no counter named " << name;
+  return 0;
 }
 
 // Value of a drop of queue number `index` of `monitor`, RX queues first.

@@ -18,6 +18,7 @@
 namespace weir {
 namespace {
 
+using testing::DeviceCount;
 using testing::FlowFrame;
 using testing::FrameBytes;
 using testing::Lab;
@@ -107,6 +108,41 @@ TEST(PortThreadsTest, LosesNothingBetweenLcoresThatPollAtTheSameTime) {
   std::swap(workers[0], workers[2]);
   workers.clear();
   EXPECT_EQ(pool->used_mbufs(), 0u);
+}
+
+// What a queue received until it was closed, whenever that was.
+uint64_t ReceiveAndClose(RxQueue& queue, Lcore& lcore, uint32_t polls) {
+  std::vector<FrameBytes> frames;
+  for (uint32_t i = 0; i < polls; ++i) {
+    ReceiveInto(queue, lcore, frames);
+    if (i % 64 == 0) std::this_thread::yield();
+  }
+  while (!queue.Close()) ReceiveInto(queue, lcore, frames);
+  EXPECT_EQ(ReceiveInto(queue, lcore, frames), 0u);
+  return frames.size();
+}
+
+// Queues that go on bring frames for those that have stopped, and the other way
+// round.
+TEST(PortThreadsTest, ReceivesAllThatWasDeliveredHoweverItStops) {
+  constexpr uint32_t kQueues = 3;
+  for (uint32_t round = 0; round < 40; ++round) {
+    const auto pool = *MbufPool::Create(
+        {.mbufs = 2048, .caches = kQueues, .best_rung = PageRung::k4KiB});
+    Port port = OpenOrDie("null:,flows=64", *pool, Small(kQueues));
+    std::vector<std::thread> threads;
+    std::atomic<uint64_t> received = 0;
+    for (uint32_t i = 0; i < kQueues; ++i) {
+      threads.emplace_back([&, i] {
+        Lcore lcore(i, pool->cache(i));
+        received +=
+            ReceiveAndClose(port.rx[i], lcore, 1 + (round * 37 + i * 91) % 300);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(received, DeviceCount(*port.monitor(), "rx_delivered"));
+    ASSERT_GT(received, 0u);
+  }
 }
 
 }  // namespace

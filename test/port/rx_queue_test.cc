@@ -17,6 +17,7 @@
 namespace weir {
 namespace {
 
+using testing::DeviceCount;
 using testing::FrameBytes;
 using testing::Lab;
 using testing::NumberedFrame;
@@ -210,6 +211,41 @@ TEST(RxQueueTest, BacksOffFromAFaultThatStays) {
   EXPECT_EQ(counters.errors.value(), 3u);
   EXPECT_EQ(counters.recoveries.value(), 2u);
   EXPECT_EQ(pool->used_mbufs(), 64u);
+}
+
+TEST(RxQueueTest, GivesWhatHadComeWhenItIsClosedAndNothingAfterIt) {
+  Lab receiver;
+  Lab sender(1024);
+  {
+    Port from = OpenOrDie(OwnWire("rx_queue_test_close"), *sender.pool, kSmall);
+    Port to = OpenOrDie(OwnWire("rx_queue_test_close"), *receiver.pool, kSmall);
+    std::vector<FrameBytes> received;
+    ReceiveInto(to.rx[0], receiver.lcore, received);
+    for (uint32_t i = 0; i < 40; ++i) {
+      ASSERT_TRUE(SendOne(from.tx[0], sender.lcore, NumberedFrame(60, i)));
+    }
+    ReceiveUntil(to.rx[0], receiver.lcore, 1, received);
+    EXPECT_FALSE(to.rx[0].Close());
+    while (!to.rx[0].Close()) ReceiveInto(to.rx[0], receiver.lcore, received);
+    EXPECT_EQ(received.size(), DeviceCount(*to.monitor(), "rx_delivered"));
+    // Neither errors nor receives that were lost by one.
+    EXPECT_EQ(to.rx[0].counters()->errors.value(), 0u);
+    EXPECT_EQ(to.rx[0].counters()->flushed.value(), 0u);
+    ASSERT_TRUE(SendOne(from.tx[0], sender.lcore, NumberedFrame(60, 0)));
+    EXPECT_EQ(ReceiveInto(to.rx[0], receiver.lcore, received), 0u);
+    EXPECT_TRUE(to.rx[0].Close());
+    EXPECT_EQ(received.size(), DeviceCount(*to.monitor(), "rx_delivered"));
+  }
+  EXPECT_EQ(receiver.pool->used_mbufs(), 0u);
+}
+
+TEST(RxQueueTest, ClosesBeforeItWasPolled) {
+  Lab lab;
+  Port port = OpenOrDie("null:", *lab.pool, kSmall);
+  EXPECT_TRUE(port.rx[0].Close());
+  std::vector<FrameBytes> frames;
+  EXPECT_EQ(ReceiveInto(port.rx[0], lab.lcore, frames), 0u);
+  EXPECT_EQ(lab.pool->used_mbufs(), 0u);
 }
 
 }  // namespace

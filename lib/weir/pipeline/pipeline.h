@@ -11,11 +11,13 @@
 #define WEIR_PIPELINE_PIPELINE_H_
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/string_view.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/mbuf/burst.h"
 #include "weir/pipeline/egress.h"
@@ -29,10 +31,12 @@ namespace weir {
 
 // `Pipeline{inlet, stages..., outlet}`. An inlet may have `bool finished()
 // const noexcept`, true once no packet will ever come, kBetweenLcores, if what
-// waits in it was received before and has to be drained, and `RingSnapshot
-// ring() const`, if it is one end of a ring; an outlet may
-// have `void Close() noexcept`, called when nothing more will come. Owner lcore
-// only, save Snapshot.
+// waits in it was received before and has to be drained, `RingSnapshot ring()
+// const`, if it is one end of a ring, and `bool Close() noexcept`, if others
+// put packets into it: from the first call on none is put in, and it returns
+// true once Receive has given all that were. An outlet may have `void Close()
+// noexcept`, called when nothing more will come. Owner lcore only, save
+// Snapshot.
 template <Inlet In, typename... Parts>
 class Pipeline {
   static_assert(sizeof...(Parts) > 0, "a pipeline ends in an outlet");
@@ -75,8 +79,9 @@ class Pipeline {
     return received;
   }
 
-  // A step towards the end, in place of Poll: receives nothing more from
-  // outside, sends what waits. Returns true when nothing is left.
+  // A step towards the end, in place of Poll: lets nothing more come from
+  // outside, receives what had come, sends what waits. Returns true when
+  // nothing is left.
   bool Drain(Lcore& lcore) noexcept {
     egress_.Reap(lcore);
     if (egress_.has_backlog()) egress_.SendBacklog(lcore);
@@ -85,11 +90,9 @@ class Pipeline {
       RunMore(lcore);
       return false;
     }
-    if constexpr (requires { In::kBetweenLcores; }) {
-      if (!inlet_.finished()) {
-        Poll(lcore);
-        return false;
-      }
+    if (!IsInletThrough()) {
+      Poll(lcore);
+      return false;
     }
     row_.Close(lcore);
     if (!egress_.Flush(lcore)) return false;
@@ -112,17 +115,10 @@ class Pipeline {
   }
 
   // Gives up on what waits for the outlet or in a ring behind another pipeline,
-  // which is dropped as "unsent at stop", and on what stages hold.
+  // which is dropped as "unsent at stop", on what waits in an inlet that
+  // closes, which is as "received at stop", and on what stages hold.
   void Abandon(Lcore& lcore) noexcept {
-    if constexpr (requires { In::kBetweenLcores; }) {
-      Burst burst(lcore.cache());
-      for (;;) {
-        inlet_.Receive(burst, lcore);
-        if (burst.empty()) break;
-        inlet_stats_.packets.Add(burst.size());
-        egress_.Abandon(burst);
-      }
-    }
+    AbandonInlet(lcore);
     row_.Close(lcore);
     egress_.Abandon(lcore);
     egress_.Close();
@@ -133,8 +129,8 @@ class Pipeline {
     PipelineSnapshot all;
     all.from = PlaceOf(inlet_);
     all.received = inlet_stats_.packets.value();
-    all.stages.push_back(
-        internal::ReadStage(NameOf(inlet_, "receive"), {}, inlet_stats_));
+    all.stages.push_back(internal::ReadStage(NameOf(inlet_, "receive"),
+                                             kInletDrops, inlet_stats_));
     if constexpr (requires { inlet_.ring(); }) all.ring = inlet_.ring();
     row_.AddTo(all);
     egress_.AddTo(all);
@@ -151,6 +147,47 @@ class Pipeline {
   template <size_t... k>
   static internal::StageRow<Part<k>...> RowType(std::index_sequence<k...>);
   using Row = decltype(RowType(Stages()));
+
+  static constexpr bool kInletCloses = requires(In inlet) { inlet.Close(); };
+  static constexpr std::array<absl::string_view, kInletCloses ? 1 : 0>
+  MakeInletDrops() {
+    if constexpr (kInletCloses) {
+      return {"received at stop"};
+    } else {
+      return {};
+    }
+  }
+  static constexpr auto kInletDrops = MakeInletDrops();
+
+  // Of a pipeline that stops: true when the inlet has given what it had.
+  bool IsInletThrough() noexcept {
+    if constexpr (kInletCloses) {
+      return inlet_.Close();
+    } else if constexpr (requires { In::kBetweenLcores; }) {
+      return inlet_.finished();
+    } else {
+      return true;
+    }
+  }
+
+  void AbandonInlet(Lcore& lcore) noexcept {
+    Burst burst(lcore.cache());
+    if constexpr (kInletCloses) {
+      while (!inlet_.Close()) {
+        inlet_.Receive(burst, lcore);
+        inlet_stats_.packets.Add(burst.size());
+        inlet_stats_.drops[0].Add(burst.size());
+        burst.Clear();
+      }
+    } else if constexpr (requires { In::kBetweenLcores; }) {
+      for (;;) {
+        inlet_.Receive(burst, lcore);
+        if (burst.empty()) break;
+        inlet_stats_.packets.Add(burst.size());
+        egress_.Abandon(burst);
+      }
+    }
+  }
 
   // Moves the burst that a stage has, and returns how many packets got to the
   // outlet, at least 1.
@@ -196,7 +233,7 @@ class Pipeline {
   In inlet_;
   Row row_;
   internal::Egress<Part<kOutlet>> egress_;
-  StageStats<0> inlet_stats_;
+  StageStats<kInletDrops.size()> inlet_stats_;
 };
 
 }  // namespace weir

@@ -92,12 +92,30 @@ RxQueue::RxQueue(std::shared_ptr<PortContext> context, const MbufPool& pool,
 
 void RxQueue::Receive(Burst& burst, Lcore& lcore) noexcept {
   if (state_ != State::kReceiving) [[unlikely]] {
+    if (state_ == State::kClosing) return ReceiveRest(burst);
     if (!Start(lcore)) return;
   }
-  const bool timed = cq_->has_times();
-  const int count =
-      timed ? cq_->PollWithTimes(work_->completions, work_->times_ns)
-            : cq_->Poll(work_->completions);
+  const int count = Poll();
+  const size_t good = TakeGood(count, burst);
+  if (count < 0 || good != static_cast<size_t>(count)) [[unlikely]] {
+    Fail(
+        static_cast<uint32_t>(std::max(count, 0)) - static_cast<uint32_t>(good),
+        lcore);
+  } else if (slots_.depth() - (posted_ - completed_) >= refill_) {
+    Refill(lcore);
+  }
+}
+
+// Completions, or -1 of a completion queue that failed.
+int RxQueue::Poll() noexcept {
+  return cq_->has_times()
+             ? cq_->PollWithTimes(work_->completions, work_->times_ns)
+             : cq_->Poll(work_->completions);
+}
+
+// Takes the frames of the `count` completions that were polled, up to the first
+// that has an error. Returns how many there were.
+inline size_t RxQueue::TakeGood(int count, Burst& burst) noexcept {
   const std::span<const ibv_wc> completions(
       work_->completions.data(), static_cast<size_t>(std::max(count, 0)));
   size_t good = 0;
@@ -105,23 +123,18 @@ void RxQueue::Receive(Burst& burst, Lcore& lcore) noexcept {
          completions[good].status == IBV_WC_SUCCESS) {
     ++good;
   }
-  if (good > 0) {
-    // One receive queue completes in the order of posting.
-    assert(completions[0].wr_id == (completed_ & (slots_.depth() - 1)));
-    const uint64_t bytes =
-        slots_.Take(completed_, completions.first(good), burst);
-    if (timed) SetTimes(burst.mbufs().last(good));
-    completed_ += static_cast<uint32_t>(good);
-    counters_->packets.Add(good);
-    counters_->bytes.Add(bytes);
-    counters_->held_mbufs.Set(slots_.held_mbufs());
-    backoff_.Succeeded();
-  }
-  if (count < 0 || good != completions.size()) [[unlikely]] {
-    Fail(static_cast<uint32_t>(completions.size() - good), lcore);
-  } else if (slots_.depth() - (posted_ - completed_) >= refill_) {
-    Refill(lcore);
-  }
+  if (good == 0) return 0;
+  // One receive queue completes in the order of posting.
+  assert(completions[0].wr_id == (completed_ & (slots_.depth() - 1)));
+  const uint64_t bytes =
+      slots_.Take(completed_, completions.first(good), burst);
+  if (cq_->has_times()) SetTimes(burst.mbufs().last(good));
+  completed_ += static_cast<uint32_t>(good);
+  counters_->packets.Add(good);
+  counters_->bytes.Add(bytes);
+  counters_->held_mbufs.Set(slots_.held_mbufs());
+  backoff_.Succeeded();
+  return good;
 }
 
 // Stamps the frames of the completions that were polled.
@@ -131,6 +144,35 @@ void RxQueue::SetTimes(std::span<Mbuf* const> frames) noexcept {
   }
 }
 
+bool RxQueue::Close() noexcept {
+  if (state_ == State::kReceiving) {
+    end_->Fail();
+    state_ = State::kClosing;
+  } else if (state_ == State::kEmpty || state_ == State::kFailed) {
+    end_->Reset();
+    state_ = State::kClosed;
+  }
+  return state_ == State::kClosed;
+}
+
+// Receives from an end that was stopped: first what had come, then receives
+// that were flushed, or nothing, where a device withholds these.
+void RxQueue::ReceiveRest(Burst& burst) noexcept {
+  int count = 0;
+  const uint32_t max_polls = posted_ == completed_ ? 0 : kMaxEmptyPolls;
+  for (uint32_t polls = 0; count == 0 && polls < max_polls; ++polls) {
+    count = Poll();
+  }
+  const size_t good = TakeGood(count, burst);
+  if (count > 0 && good == static_cast<size_t>(count)) return;
+  const auto seen = static_cast<uint32_t>(std::max(count, 0));
+  Drain(posted_ - completed_ - (seen - static_cast<uint32_t>(good)));
+  end_->Reset();
+  posted_ = 0;
+  completed_ = 0;
+  state_ = State::kClosed;
+}
+
 bool RxQueue::finished() const noexcept {
   return verbs::IsSoftDeviceFinished(context_->device->context());
 }
@@ -138,6 +180,7 @@ bool RxQueue::finished() const noexcept {
 // Gives the device as many receives as the pool has mbufs for and lets it
 // receive.
 bool RxQueue::Start(Lcore& lcore) noexcept {
+  if (state_ == State::kClosed) return false;
   if (!backoff_.Due(lcore.now_tsc())) return false;
   if (state_ == State::kFailed) {
     if (!end_->Renew()) {

@@ -27,7 +27,8 @@ namespace weir {
 // An Inlet. Posts its first receives when it is first polled, from the cache of
 // the lcore that polls it, and starts receiving then. A QP, or work queue, that
 // failed is drained, reset and filled again, later each time if it keeps
-// failing; the other queues of the port go on meanwhile. Movable. It may be
+// failing; the other queues of the port go on meanwhile. One that is closed
+// gives what the device had delivered to it. Movable. It may be
 // destroyed on another thread once its lcore has stopped; its mbufs return to
 // that lcore's cache.
 class RxQueue {
@@ -54,6 +55,11 @@ class RxQueue {
   // Appends up to kDefaultBurst frames to an empty burst. Owner lcore only.
   void Receive(Burst& burst, Lcore& lcore) noexcept;
 
+  // From the first call on the device delivers nothing more; true once Receive
+  // has given all that it had. What comes after that is the device's to count.
+  // Owner lcore only.
+  bool Close() noexcept;
+
   // True once no frame will ever come again: of a capture that was read, with
   // all of it completed (Receive may still have the last of them to give). A
   // real device never says so. Any thread.
@@ -70,7 +76,7 @@ class RxQueue {
   uint32_t depth() const noexcept { return slots_.depth(); }
 
  private:
-  enum class State : uint8_t { kFailed, kEmpty, kReceiving };
+  enum class State : uint8_t { kFailed, kEmpty, kReceiving, kClosing, kClosed };
 
   // Receives posted with one call.
   static constexpr uint32_t kRefill = 32;
@@ -87,6 +93,9 @@ class RxQueue {
           uint32_t index);
 
   bool Start(Lcore& lcore) noexcept;
+  int Poll() noexcept;
+  size_t TakeGood(int count, Burst& burst) noexcept;
+  void ReceiveRest(Burst& burst) noexcept;
   void SetTimes(std::span<Mbuf* const> frames) noexcept;
   void Fail(uint32_t seen, Lcore& lcore) noexcept;
   void Drain(uint32_t outstanding) noexcept;
