@@ -28,12 +28,14 @@
 
 namespace weir {
 
-// Each index is on the stack at most once. Any thread.
-class IndexStack {
+// Each index is on the stack at most once. `Atomic` is std::atomic, or what a
+// test puts in its place to go through all interleavings. Any thread.
+template <template <typename> typename Atomic>
+class BasicIndexStack {
  public:
   // An empty stack for indices below `capacity` (at most 2^32 - 1).
-  explicit IndexStack(uint32_t capacity)
-      : links_(std::make_unique<std::atomic<uint32_t>[]>(capacity)) {}
+  explicit BasicIndexStack(uint32_t capacity)
+      : links_(std::make_unique<Atomic<uint32_t>[]>(capacity)) {}
 
   // Puts `index` on top; it must not be on the stack already. All that the
   // caller wrote before is visible to whoever pops it. Any thread.
@@ -75,12 +77,14 @@ class IndexStack {
     return static_cast<uint32_t>(head >> 32);
   }
 
-  static_assert(std::atomic<uint64_t>::is_always_lock_free);
+  static_assert(Atomic<uint64_t>::is_always_lock_free);
 
-  alignas(kCacheLine) std::atomic<uint64_t> head_{Head(kNone, 0)};
+  alignas(kCacheLine) Atomic<uint64_t> head_{Head(kNone, 0)};
   // Set-up only below.
-  alignas(kCacheLine) std::unique_ptr<std::atomic<uint32_t>[]> links_;
+  alignas(kCacheLine) std::unique_ptr<Atomic<uint32_t>[]> links_;
 };
+
+using IndexStack = BasicIndexStack<std::atomic>;
 
 }  // namespace weir
 
