@@ -14,6 +14,7 @@
 #include "weir/mbuf/burst.h"
 #include "weir/mbuf/mbuf.h"
 #include "weir/pipeline/lcore.h"
+#include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage.h"
 
 namespace weir::inspect {
@@ -75,6 +76,8 @@ class Deliver {
     burst.Clear();
   }
   void Reap(Lcore&) noexcept {}
+  void Arm(Sleep&) noexcept {}
+  void Disarm() noexcept {}
   bool Flush(Lcore&) noexcept { return true; }
 
  private:

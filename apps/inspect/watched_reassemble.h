@@ -15,6 +15,7 @@
 #include "weir/mbuf/burst.h"
 #include "weir/mbuf/mbuf.h"
 #include "weir/pipeline/lcore.h"
+#include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage.h"
 #include "weir/stage/reassemble.h"
 
@@ -34,6 +35,7 @@ class WatchedReassemble {
 
   const auto& counts() const noexcept { return stage_.counts(); }
   void Tick(Lcore& lcore) noexcept { stage_.Tick(lcore); }
+  void Arm(Sleep& sleep) const noexcept { stage_.Arm(sleep); }
 
   void OnBurst(Burst& burst, Lcore& lcore) noexcept {
     if (recorder_ == nullptr) {

@@ -14,6 +14,7 @@
 #include "weir/mbuf/burst.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/queue.h"
+#include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage.h"
 #include "weir/pipeline/stage_stats.h"
 
@@ -78,6 +79,13 @@ class Egress {
   void AddTime(uint32_t packets, uint64_t tsc) noexcept {
     stats_.AddTime(packets, tsc);
   }
+
+  // Of an outlet that is a Sleeper. Room for the backlog is looked for.
+  void Arm(Sleep& sleep) noexcept {
+    outlet_.Arm(sleep);
+    if (has_backlog()) sleep.WakeWithin(Sleep::kBacklogNs);
+  }
+  void Disarm() noexcept { outlet_.Disarm(); }
 
   // Appends the outlet as a stage. Any thread.
   void AddTo(PipelineSnapshot& all) const {

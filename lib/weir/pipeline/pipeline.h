@@ -23,6 +23,7 @@
 #include "weir/pipeline/egress.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/queue.h"
+#include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage.h"
 #include "weir/pipeline/stage_row.h"
 #include "weir/pipeline/stage_stats.h"
@@ -122,6 +123,19 @@ class Pipeline {
     row_.Close(lcore);
     egress_.Abandon(lcore);
     egress_.Close();
+  }
+
+  // Says what would give it work. While the outlet is full nothing is received.
+  void Arm(
+      Sleep& sleep) noexcept requires Sleeper<In> && Sleeper<Part<kOutlet>> {
+    row_.Arm(sleep);
+    egress_.Arm(sleep);
+    if (row_.has_more()) sleep.WakeWithin(0);
+    if (!egress_.has_backlog()) inlet_.Arm(sleep);
+  }
+  void Disarm() noexcept requires Sleeper<In> && Sleeper<Part<kOutlet>> {
+    egress_.Disarm();
+    inlet_.Disarm();
   }
 
   // The counts of every part. Any thread.

@@ -14,6 +14,7 @@
 #include "weir/mbuf/burst.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/packet_run.h"
+#include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage.h"
 #include "weir/pipeline/stage_stats.h"
 
@@ -40,6 +41,9 @@ class StageRow {
 
   // Once a poll.
   void Tick(Lcore& lcore) noexcept { TickAll(lcore, Indices()); }
+
+  // Says by when stages have to be called.
+  void Arm(Sleep& sleep) const noexcept { ArmAll(sleep, Indices()); }
 
   // Takes `burst` through all stages, adjacent packet stages in one loop.
   void Run(Burst& burst, Lcore& lcore) noexcept { RunFused<0>(burst, lcore); }
@@ -109,6 +113,19 @@ class StageRow {
   template <size_t... k>
   void TickAll(Lcore& lcore, std::index_sequence<k...>) noexcept {
     (TickIfAsked(std::get<k>(stages_), lcore), ...);
+  }
+
+  template <size_t... k>
+  void ArmAll(Sleep& sleep, std::index_sequence<k...>) const noexcept {
+    (ArmStage(std::get<k>(stages_), sleep), ...);
+  }
+  template <typename Part>
+  static void ArmStage(const Part& part, Sleep& sleep) noexcept {
+    if constexpr (TimedStage<Part>) {
+      part.Arm(sleep);
+    } else if constexpr (TickingStage<Part>) {
+      sleep.WakeWithin(Sleep::kTickNs);
+    }
   }
 
   template <size_t k>

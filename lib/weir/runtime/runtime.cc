@@ -12,7 +12,8 @@
 namespace weir {
 
 absl::StatusOr<std::unique_ptr<Runtime>> Runtime::Create(Placer placer,
-                                                         MbufPool& pool) {
+                                                         MbufPool& pool,
+                                                         WhenIdle when_idle) {
   Check(pool.caches() >= placer.lcores().size(),
         "the mbuf pool has a cache for each lcore");
   const int done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -22,7 +23,7 @@ absl::StatusOr<std::unique_ptr<Runtime>> Runtime::Create(Placer placer,
                                .remedy = "raise the limit of open files"});
   }
   return std::unique_ptr<Runtime>(
-      new Runtime(std::move(placer), pool, done_fd));
+      new Runtime(std::move(placer), pool, when_idle, done_fd));
 }
 
 Runtime::~Runtime() {
@@ -39,7 +40,8 @@ uint32_t Runtime::Place(const Placement& placement,
   });
   if (found == workers_.end()) {
     MbufCache& cache = pool_->cache(static_cast<uint32_t>(workers_.size()));
-    workers_.push_back(std::make_unique<Worker>(lcore, cache, done_fd_));
+    workers_.push_back(
+        std::make_unique<Worker>(lcore, cache, done_fd_, when_idle_));
     found = workers_.end() - 1;
   }
   (*found)->Add(std::move(task));

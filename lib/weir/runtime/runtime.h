@@ -38,8 +38,8 @@ class Runtime {
   // Lcores come from `placer`; number i of those in use takes its mbufs from
   // cache i of `pool`, which must have a cache for each lcore of `placer` and
   // outlive this. ResourceExhausted if the process has no file descriptor left.
-  static absl::StatusOr<std::unique_ptr<Runtime>> Create(Placer placer,
-                                                         MbufPool& pool);
+  static absl::StatusOr<std::unique_ptr<Runtime>> Create(
+      Placer placer, MbufPool& pool, WhenIdle when_idle = WhenIdle::kSleep);
 
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -71,13 +71,17 @@ class Runtime {
   RuntimeSnapshot Snapshot() const;
 
  private:
-  Runtime(Placer placer, MbufPool& pool, int done_fd)
-      : placer_(std::move(placer)), pool_(&pool), done_fd_(done_fd) {}
+  Runtime(Placer placer, MbufPool& pool, WhenIdle when_idle, int done_fd)
+      : placer_(std::move(placer)),
+        pool_(&pool),
+        when_idle_(when_idle),
+        done_fd_(done_fd) {}
 
   uint32_t Place(const Placement& placement, std::unique_ptr<Task> task);
 
   Placer placer_;
   MbufPool* pool_;
+  WhenIdle when_idle_;
   int done_fd_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };

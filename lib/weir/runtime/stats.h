@@ -20,6 +20,9 @@ struct LcoreSnapshot {
   // Packets of the rounds that were not interrupted, and their TSC ticks.
   uint64_t timed_packets = 0;
   uint64_t timed_tsc = 0;
+  // How often it slept since nothing came, and for how many TSC ticks in all.
+  uint64_t sleeps = 0;
+  uint64_t slept_tsc = 0;
   std::vector<PipelineSnapshot> pipelines;
 
   // TSC ticks a packet, everything included; 0 before the first packet.

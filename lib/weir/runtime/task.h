@@ -11,12 +11,13 @@
 
 #include "weir/base/cache_line.h"
 #include "weir/pipeline/lcore.h"
+#include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage_stats.h"
 
 namespace weir {
 
 // What Launch takes; Pipeline in weir/pipeline/pipeline.h says what the calls
-// mean.
+// mean. One that is a Sleeper as well lets its lcore sleep.
 template <typename T>
 concept Runnable = std::move_constructible<T> &&
     requires(T& task, const T& seen, Lcore& lcore) {
@@ -47,6 +48,11 @@ class Task {
   virtual bool Finish(Lcore& lcore) noexcept = 0;
   virtual void Abandon(Lcore& lcore) noexcept = 0;
 
+  // Whether it can say what it waits for; Arm and Disarm are for those.
+  virtual bool can_sleep() const noexcept = 0;
+  virtual void Arm(Sleep& sleep) noexcept = 0;
+  virtual void Disarm() noexcept = 0;
+
   // Any thread.
   virtual PipelineSnapshot Snapshot() const = 0;
 };
@@ -64,6 +70,13 @@ class alignas(kCacheLine) TaskOf final : public Task {
   bool Drain(Lcore& lcore) noexcept override { return task_.Drain(lcore); }
   bool Finish(Lcore& lcore) noexcept override { return task_.Finish(lcore); }
   void Abandon(Lcore& lcore) noexcept override { task_.Abandon(lcore); }
+  bool can_sleep() const noexcept override { return Sleeper<T>; }
+  void Arm(Sleep& sleep) noexcept override {
+    if constexpr (Sleeper<T>) task_.Arm(sleep);
+  }
+  void Disarm() noexcept override {
+    if constexpr (Sleeper<T>) task_.Disarm();
+  }
   PipelineSnapshot Snapshot() const override { return task_.Snapshot(); }
 
  private:

@@ -2,7 +2,9 @@
 
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -16,17 +18,22 @@ namespace weir {
 namespace {
 
 // Empty rounds before the loop relaxes (a packet is most likely to follow
-// soon), and before it yields (about 20 us later).
+// soon), and before it sleeps or yields (about 20 us later).
 constexpr uint32_t kRelaxAfter = 64;
-constexpr uint32_t kYieldAfter = 1024;
+constexpr uint32_t kSleepAfter = 1024;
 // Empty rounds between two looks for the end of the input, which may cost a
 // call into the device.
 constexpr uint32_t kFinishEvery = 256;
 constexpr uint64_t kMsPerSecond = 1000;
+// How much later than asked for the system may end a sleep; 50 us otherwise.
+constexpr unsigned long kTimerSlackNs = 1000;
 
 }  // namespace
 
 absl::Status Worker::Start() {
+  auto wake = WakeFd::Create(absl::StrCat("lcore ", lcore_.id()));
+  if (!wake.ok()) return wake.status();
+  wake_ = *std::move(wake);
   std::promise<absl::Status> ready;
   std::future<absl::Status> answer = ready.get_future();
   try {
@@ -60,6 +67,8 @@ LcoreSnapshot Worker::Snapshot() const {
   all.packets = packets_.value();
   all.timed_packets = timed_packets_.value();
   all.timed_tsc = timed_tsc_.value();
+  all.sleeps = nap_.sleeps();
+  all.slept_tsc = nap_.slept_tsc();
   for (const auto& task : tasks_) all.pipelines.push_back(task->Snapshot());
   return all;
 }
@@ -69,6 +78,7 @@ void Worker::Run(const std::stop_token& stop,
   absl::Status pinned = PinThisThread(lcore_.id());
   const bool ok = pinned.ok();
   if (ok) {
+    prctl(PR_SET_TIMERSLACK, kTimerSlackNs);
     for (auto& task : tasks_) {
       task = task->MoveHere();
       active_.push_back(task.get());
@@ -84,8 +94,11 @@ void Worker::Run(const std::stop_token& stop,
 }
 
 void Worker::PollUntil(const std::stop_token& stop) noexcept {
+  sleeps_ = when_idle_ == WhenIdle::kSleep &&
+            std::ranges::all_of(active_, &Task::can_sleep);
   lcore_.UpdateClock();
   while (!active_.empty() && !stop.stop_requested()) PollOnce();
+  nap_.End(active_);
 }
 
 void Worker::PollOnce() noexcept {
@@ -99,6 +112,7 @@ void Worker::PollOnce() noexcept {
     return;
   }
   idle_polls_ = 0;
+  nap_.End(active_);
   busy_polls_.Add(1);
   packets_.Add(moved);
   const uint64_t took_tsc = lcore_.now_tsc() - begin_tsc;
@@ -110,10 +124,15 @@ void Worker::PollOnce() noexcept {
 
 void Worker::Idle() noexcept {
   ++idle_polls_;
-  if (idle_polls_ % kFinishEvery == 0) {
+  const bool may_sleep = sleeps_ && idle_polls_ >= kSleepAfter;
+  if (may_sleep || idle_polls_ % kFinishEvery == 0) {
     std::erase_if(active_, [this](Task* task) { return task->Finish(lcore_); });
   }
-  if (idle_polls_ >= kYieldAfter) {
+  if (may_sleep) {
+    if (nap_.Try(active_, lcore_, wake_) == Nap::Outcome::kWoken) {
+      idle_polls_ = 0;
+    }
+  } else if (idle_polls_ >= kSleepAfter) {
     sched_yield();
     lcore_.UpdateClock();
   } else if (idle_polls_ >= kRelaxAfter) {

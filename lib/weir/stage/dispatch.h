@@ -20,6 +20,7 @@
 #include "weir/mbuf/mbuf.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/queue.h"
+#include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage_stats.h"
 #include "weir/stage/outlets.h"
 
@@ -94,6 +95,13 @@ class Dispatch {
     bool is_empty = true;
     for (Out& outlet : outlets_) is_empty = outlet.Flush(lcore) && is_empty;
     return is_empty;
+  }
+  // Of outlets that can wait.
+  void Arm(Sleep& sleep) noexcept requires Sleeper<Out> {
+    for (Out& outlet : outlets_) outlet.Arm(sleep);
+  }
+  void Disarm() noexcept requires Sleeper<Out> {
+    for (Out& outlet : outlets_) outlet.Disarm();
   }
   void Abandon(Lcore& lcore) noexcept { internal::AbandonAll(outlets_, lcore); }
   void Close() noexcept { internal::CloseAll(outlets_); }

@@ -13,6 +13,7 @@
 #include "weir/mbuf/burst.h"
 #include "weir/mbuf/mbuf.h"
 #include "weir/pipeline/lcore.h"
+#include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage_stats.h"
 #include "weir/stage/abandoned_queue.h"
 #include "weir/stage/parse.h"
@@ -45,6 +46,12 @@ class Reassemble {
   void Tick(Lcore& lcore) noexcept {
     if (clock_ == ReassemblyClock::kTsc) now_ = lcore.now_tsc();
     table_.Expire(now_, kExpiredAtOnce, lcore.cache());
+  }
+
+  // When the oldest datagram is out of time. The clock of frames stands while
+  // none come.
+  void Arm(Sleep& sleep) const noexcept {
+    if (clock_ == ReassemblyClock::kTsc) sleep.WakeAt(table_.next_deadline());
   }
 
   // Forgets the rest.

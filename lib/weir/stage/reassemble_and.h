@@ -12,6 +12,7 @@
 #include "weir/mbuf/burst.h"
 #include "weir/mbuf/mbuf_ptr.h"
 #include "weir/pipeline/lcore.h"
+#include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage.h"
 #include "weir/pipeline/stage_stats.h"
 #include "weir/stage/reassemble.h"
@@ -63,6 +64,7 @@ class ReassembleAnd {
   }
   bool more() const noexcept { return stage_.has_abandoned(); }
   void Tick(Lcore& lcore) noexcept { stage_.Tick(lcore); }
+  void Arm(Sleep& sleep) const noexcept { stage_.Arm(sleep); }
 
   // What the handler returns then cannot go on: it is dropped as incomplete at
   // the end.

@@ -378,6 +378,15 @@ void ReassemblyTable::Expire(uint64_t now, uint32_t most,
   Publish();
 }
 
+uint64_t ReassemblyTable::next_deadline() const noexcept {
+  uint64_t next = ~uint64_t{0};
+  for (const ContextList& age : ages_) {
+    if (age.oldest == kNone) continue;
+    next = std::min<uint64_t>(next, contexts_[age.oldest].deadline);
+  }
+  return next;
+}
+
 void ReassemblyTable::Close(uint64_t now, MbufCache& cache) noexcept {
   Expire(now, ~uint32_t{0}, cache);
   while (Oldest() != kNone) {

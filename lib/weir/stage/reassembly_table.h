@@ -99,6 +99,9 @@ class ReassemblyTable {
   // if it is not forgotten yet.
   void Expire(uint64_t now, uint32_t most, MbufCache& cache) noexcept;
 
+  // When the time of the next datagram is up; the end of time if there is none.
+  uint64_t next_deadline() const noexcept;
+
   // Forgets all: those whose time is up at `now`, then the others.
   void Close(uint64_t now, MbufCache& cache) noexcept;
 

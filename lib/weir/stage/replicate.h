@@ -21,6 +21,7 @@
 #include "weir/mbuf/share_packet.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/queue.h"
+#include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage_stats.h"
 #include "weir/stage/outlets.h"
 
@@ -60,6 +61,14 @@ class Replicate {
     bool is_empty = held_.value() == 0;
     for (Out& outlet : outlets_) is_empty = outlet.Flush(lcore) && is_empty;
     return is_empty;
+  }
+  // Of outlets that can wait.
+  void Arm(Sleep& sleep) noexcept requires Sleeper<Out> {
+    for (Out& outlet : outlets_) outlet.Arm(sleep);
+    if (held_.value() != 0) sleep.WakeWithin(Sleep::kBacklogNs);
+  }
+  void Disarm() noexcept requires Sleeper<Out> {
+    for (Out& outlet : outlets_) outlet.Disarm();
   }
   // What waits here is dropped.
   void Abandon(Lcore& lcore) noexcept {

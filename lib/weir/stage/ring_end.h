@@ -19,7 +19,9 @@
 #include "weir/mbuf/burst.h"
 #include "weir/mbuf/mbuf_pool.h"
 #include "weir/pipeline/lcore.h"
+#include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage_stats.h"
+#include "weir/ring/ring_bell.h"
 
 namespace weir {
 
@@ -44,15 +46,39 @@ struct RingOptions {
 
 namespace internal {
 
+// The bell of one inlet, and that of the next of a shared ring.
+struct RingBells {
+  RingBell bell;
+  std::unique_ptr<RingBells> next;
+};
+
 // What the ends of a ring have in common beside it.
 struct RingState {
   explicit RingState(const RingOptions& options)
       : name(options.name), when_full(options.when_full) {}
 
+  // A bell for one more inlet. Before an outlet is used.
+  RingBell& AddInlet() {
+    if (!std::exchange(has_inlet, true)) return bells.bell;
+    auto added = std::make_unique<RingBells>();
+    added->next = std::move(bells.next);
+    bells.next = std::move(added);
+    return bells.next->bell;
+  }
+  // Something was put in, or an outlet has closed: every inlet that sleeps is
+  // woken, for any of them may take it. Any thread.
+  void RingAll() noexcept {
+    for (RingBells* each = &bells; each != nullptr; each = each->next.get()) {
+      each->bell.Ring();
+    }
+  }
+
   std::string name;
   WhenFull when_full;
   // Outlets that may still put something in.
   std::atomic<uint32_t> open{0};
+  bool has_inlet = false;
+  RingBells bells;
 };
 
 // Replaces packets of `burst` that share payload by copies, for users of a
@@ -89,6 +115,7 @@ class RingOutlet {
       sent += SendToFull({&handles[sent], count - sent}, lcore);
     }
     burst.ReleaseFront(sent);
+    state_->RingAll();
   }
   void Reap(Lcore&) noexcept {}
   bool Flush(Lcore&) noexcept { return true; }
@@ -96,8 +123,13 @@ class RingOutlet {
   // Once every outlet is closed, inlets are finished when they have taken what
   // is in the ring.
   void Close() noexcept {
-    if (std::exchange(is_open_, false)) --state_->open;
+    if (!std::exchange(is_open_, false)) return;
+    --state_->open;
+    state_->RingAll();
   }
+  // Nothing to wait for: room is looked for by the pipeline.
+  void Arm(Sleep&) noexcept {}
+  void Disarm() noexcept {}
 
   // The name of the ring. Any thread.
   absl::string_view place() const noexcept { return state_->name; }
@@ -154,8 +186,10 @@ class RingInlet {
   // Tells the pipeline to drain it: what is in it was received before.
   static constexpr bool kBetweenLcores = true;
 
-  RingInlet(End end, std::shared_ptr<internal::RingState> state) noexcept
-      : end_(std::move(end)), state_(std::move(state)) {}
+  RingInlet(End end, std::shared_ptr<internal::RingState> state)
+      : end_(std::move(end)),
+        state_(std::move(state)),
+        bell_(&state_->AddInlet()) {}
 
   void Receive(Burst& burst, Lcore& lcore) noexcept {
     std::array<uint32_t, kDefaultBurst> handles;
@@ -171,6 +205,12 @@ class RingInlet {
       high_water_.Set(count);
     }
   }
+
+  // An outlet that puts something in, or closes, wakes the lcore.
+  void Arm(Sleep& sleep) noexcept {
+    if (bell_->Arm(sleep.wake_fd())) sleep.MustFence();
+  }
+  void Disarm() noexcept { bell_->Disarm(); }
 
   // True when every outlet was closed and all was taken.
   bool finished() const noexcept {
@@ -192,6 +232,7 @@ class RingInlet {
  private:
   End end_;
   std::shared_ptr<internal::RingState> state_;
+  RingBell* bell_;
   Counter high_water_;
 };
 

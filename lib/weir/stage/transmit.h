@@ -9,6 +9,7 @@
 #include "weir/mbuf/burst.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/queue.h"
+#include "weir/pipeline/sleep.h"
 
 namespace weir {
 
@@ -33,6 +34,9 @@ class Transmit {
   void Send(Burst& burst, Lcore& lcore) noexcept { queue_.Send(burst, lcore); }
   void Reap(Lcore& lcore) noexcept { queue_.Reap(lcore); }
   bool Flush(Lcore& lcore) noexcept { return queue_.Flush(lcore); }
+  // Of a queue that can wait.
+  void Arm(Sleep& sleep) noexcept requires Sleeper<Queue> { queue_.Arm(sleep); }
+  void Disarm() noexcept requires Sleeper<Queue> { queue_.Disarm(); }
 
  private:
   Queue queue_;

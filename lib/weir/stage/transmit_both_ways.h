@@ -14,6 +14,7 @@
 #include "weir/mbuf/packet_info.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/queue.h"
+#include "weir/pipeline/sleep.h"
 
 namespace weir {
 
@@ -63,6 +64,15 @@ class TransmitBothWays {
   bool Flush(Lcore& lcore) noexcept {
     const bool is_on_empty = on_.Flush(lcore);
     return back_.Flush(lcore) && is_on_empty;
+  }
+  // Of queues that can wait.
+  void Arm(Sleep& sleep) noexcept requires Sleeper<Queue> {
+    on_.Arm(sleep);
+    back_.Arm(sleep);
+  }
+  void Disarm() noexcept requires Sleeper<Queue> {
+    on_.Disarm();
+    back_.Disarm();
   }
 
  private:
