@@ -19,6 +19,9 @@ class Backoff {
   // Whether it is time to try.
   bool Due(uint64_t now_tsc) const noexcept { return now_tsc >= next_tsc_; }
 
+  // When it is.
+  uint64_t next_tsc() const noexcept { return next_tsc_; }
+
   // A fault: the next try is due at once if all was well before, else after 1
   // ms, 2 ms and so on up to 1 s.
   void Failed(uint64_t now_tsc) noexcept {

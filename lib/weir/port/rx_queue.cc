@@ -134,7 +134,31 @@ inline size_t RxQueue::TakeGood(int count, Burst& burst) noexcept {
   counters_->bytes.Add(bytes);
   counters_->held_mbufs.Set(slots_.held_mbufs());
   backoff_.Succeeded();
+  // A medium that wakes somebody may cost more with every frame.
+  if (is_armed_) [[unlikely]] {
+    Disarm();
+  }
   return good;
+}
+
+// Receives that could not be posted are tried again: mbufs come without a sign.
+// With none posted, frames that wait would wake the lcore at once, for nothing.
+void RxQueue::Arm(Sleep& sleep) noexcept {
+  if (state_ != State::kReceiving) {
+    sleep.WakeAt(backoff_.next_tsc());
+    if (state_ == State::kEmpty) sleep.WakeWithin(Sleep::kBacklogNs);
+    return;
+  }
+  const uint32_t posted = posted_ - completed_;
+  if (slots_.depth() - posted >= refill_) {
+    sleep.WakeWithin(posted == 0 ? Sleep::kBacklogNs : Sleep::kTickNs);
+    if (posted == 0) return;
+  }
+  if (!is_armed_) {
+    is_armed_ = cq_->Arm();
+    sleep.MustLookAgain();
+  }
+  sleep.WaitFor(cq_->wake_fd());
 }
 
 // Stamps the frames of the completions that were polled.

@@ -15,6 +15,7 @@
 #include "weir/mbuf/mbuf_pool.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/queue.h"
+#include "weir/pipeline/sleep.h"
 #include "weir/port/backoff.h"
 #include "weir/port/port_context.h"
 #include "weir/port/queue_stats.h"
@@ -59,6 +60,12 @@ class RxQueue {
   // has given all that it had. What comes after that is the device's to count.
   // Owner lcore only.
   bool Close() noexcept;
+
+  // The next frame wakes the lcore. Owner lcore only.
+  void Arm(Sleep& sleep) noexcept;
+  void Disarm() noexcept {
+    if (is_armed_) is_armed_ = !cq_->TakeEvents();
+  }
 
   // True once no frame will ever come again: of a capture that was read, with
   // all of it completed (Receive may still have the last of them to give). A
@@ -107,6 +114,8 @@ class RxQueue {
   // That of the end.
   const verbs::CompletionQueue* cq_;
   State state_ = State::kEmpty;
+  // Whether the completion queue was asked to wake this lcore and has not.
+  bool is_armed_ = false;
   // Free-running: receives posted and receives completed.
   uint32_t posted_ = 0;
   uint32_t completed_ = 0;

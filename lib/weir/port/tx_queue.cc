@@ -254,6 +254,17 @@ bool TxQueue::Flush(Lcore& lcore) noexcept {
   return posted_ == completed_;
 }
 
+void TxQueue::Arm(Sleep& sleep) noexcept {
+  if (posted_ == completed_) return;
+  if (!is_armed_) {
+    is_armed_ = cq_.Arm();
+    sleep.MustLookAgain();
+  }
+  sleep.WaitFor(cq_.wake_fd());
+  // Time passes for what the device does not complete.
+  sleep.WakeWithin(Sleep::kTickNs);
+}
+
 bool TxQueue::Start(Lcore& lcore) noexcept {
   if (!backoff_.Due(lcore.now_tsc())) return false;
   for (const ibv_qp_state state :

@@ -15,6 +15,7 @@
 #include "weir/mbuf/mbuf_pool.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/queue.h"
+#include "weir/pipeline/sleep.h"
 #include "weir/port/backoff.h"
 #include "weir/port/port_context.h"
 #include "weir/port/queue_stats.h"
@@ -54,6 +55,12 @@ class TxQueue {
 
   // As Reap; true when nothing is being sent any more. Owner lcore only.
   bool Flush(Lcore& lcore) noexcept;
+
+  // A completion of what is being sent wakes the lcore. Owner lcore only.
+  void Arm(Sleep& sleep) noexcept;
+  void Disarm() noexcept {
+    if (is_armed_) is_armed_ = !cq_.TakeEvents();
+  }
 
   // Mbufs that the device is sending. Owner lcore only; others read
   // TxCounters::held_mbufs.
@@ -102,6 +109,8 @@ class TxQueue {
   std::shared_ptr<TxCounters> counters_;
   std::unique_ptr<Work> work_;
   State state_ = State::kSending;
+  // As in RxQueue.
+  bool is_armed_ = false;
   uint32_t depth_;
   // Frames posted with one call: a quarter of the depth at most, so that there
   // is always a signalled one among those in flight.

@@ -1,5 +1,7 @@
 #include "weir/verbs/completion_queue.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
@@ -25,26 +27,55 @@ absl::Status Error(const Device& device, uint32_t entries,
 
 }  // namespace
 
+absl::StatusOr<CompletionQueue::Channel> CompletionQueue::CreateChannel(
+    const Device& device) {
+  Channel channel(ibv_create_comp_channel(device.context()));
+  const int flags = channel == nullptr ? -1 : fcntl(channel->fd, F_GETFL);
+  if (flags < 0 || fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+    return ErrnoStatus(
+        errno, {.object = absl::StrCat(device.name(),
+                                       ": cannot create a completion channel"),
+                .call = "ibv_create_comp_channel"});
+  }
+  return channel;
+}
+
 absl::StatusOr<CompletionQueue> CompletionQueue::Create(const Device& device,
                                                         uint32_t entries) {
+  absl::StatusOr<Channel> channel = CreateChannel(device);
+  if (!channel.ok()) return channel.status();
   ibv_cq* cq = ibv_create_cq(device.context(), static_cast<int>(entries),
-                             nullptr, nullptr, 0);
+                             nullptr, channel->get(), 0);
   if (cq == nullptr) return Error(device, entries, "ibv_create_cq");
-  return CompletionQueue(cq, nullptr);
+  return CompletionQueue(*std::move(channel), cq, nullptr);
 }
 
 absl::StatusOr<CompletionQueue> CompletionQueue::CreateWithTimes(
     const Device& device, uint32_t entries) {
+  absl::StatusOr<Channel> channel = CreateChannel(device);
+  if (!channel.ok()) return channel.status();
   ibv_cq_init_attr_ex wanted{};
   wanted.cqe = entries;
+  wanted.channel = channel->get();
   wanted.wc_flags =
       IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
   ibv_cq_ex* cq = ibv_create_cq_ex(device.context(), &wanted);
-  if (cq != nullptr) return CompletionQueue(ibv_cq_ex_to_cq(cq), cq);
+  if (cq != nullptr) {
+    return CompletionQueue(*std::move(channel), ibv_cq_ex_to_cq(cq), cq);
+  }
   if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL) {
     return Create(device, entries);
   }
   return Error(device, entries, "ibv_create_cq_ex");
+}
+
+bool CompletionQueue::TakeEvents() const noexcept {
+  ibv_cq* cq = nullptr;
+  void* context = nullptr;
+  unsigned events = 0;
+  while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) ++events;
+  if (events != 0) ibv_ack_cq_events(cq_.get(), events);
+  return events != 0;
 }
 
 int CompletionQueue::PollWithTimes(
