@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "test/support/broken_atomics.h"
 #include "test/support/interleaving.h"
 #include "test/support/model_atomic.h"
 #include "weir/ring/index_stack.h"
@@ -25,34 +26,8 @@ using ::testing::HasSubstr;
 using testing::Interleaving;
 using testing::ModelAtomic;
 using testing::ModelCell;
-
-// As if the head had no tag: a swap succeeds if the index is the same.
-template <typename T>
-class Untagged : public ModelAtomic<T> {
- public:
-  using ModelAtomic<T>::ModelAtomic;
-  bool compare_exchange_weak(T& expected, T desired, std::memory_order success,
-                             std::memory_order failure) noexcept {
-    return this->Swap(expected, desired, success, failure, [](T a, T b) {
-      return static_cast<uint32_t>(a) == static_cast<uint32_t>(b);
-    });
-  }
-};
-
-// As if pushes did not release what was written before.
-template <typename T>
-class Unreleased : public ModelAtomic<T> {
- public:
-  using ModelAtomic<T>::ModelAtomic;
-  bool compare_exchange_weak(T& expected, T desired, std::memory_order success,
-                             std::memory_order failure) noexcept {
-    return ModelAtomic<T>::compare_exchange_weak(
-        expected, desired,
-        success == std::memory_order_release ? std::memory_order_relaxed
-                                             : success,
-        failure);
-  }
-};
+using testing::UnreleasedAtomic;
+using testing::UntaggedAtomic;
 
 constexpr uint32_t kCapacity = 4;
 
@@ -147,12 +122,12 @@ TEST(IndexStackModelTest, HasOneOwnerForEachIndexOnEveryWayOfThreeThreads) {
 // A pop reads top and link; meanwhile another thread takes both indices and
 // puts the first one back. The swap must not make the second one the top.
 TEST(IndexStackModelTest, WouldHaveTwoOwnersWithoutTheTag) {
-  EXPECT_THAT(All<Untagged>(3, {"--", "--+"}).failure,
+  EXPECT_THAT(All<UntaggedAtomic>(3, {"--", "--+"}).failure,
               HasSubstr("an index has two owners"));
 }
 
 TEST(IndexStackModelTest, WouldHandOverNothingWithoutTheRelease) {
-  EXPECT_THAT(All<Unreleased>(1, {"-+", "-"}).failure,
+  EXPECT_THAT(All<UnreleasedAtomic>(1, {"-+", "-"}).failure,
               HasSubstr("neither knows of the other"));
 }
 
