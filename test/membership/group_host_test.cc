@@ -281,6 +281,20 @@ TEST(GroupHost, RefusesMoreThanItHasRoomFor) {
   EXPECT_TRUE(host.Join("239.0.0.9"));
 }
 
+TEST(GroupHost, ForgetsGroupsThatItLeavesWhereRoomIsWanted) {
+  IgmpHost host({.max_groups = 2});
+  host.Join(kGroup);
+  host.Join(kOther);
+  host.Run(5 * kSecond);
+  host.Leave(kGroup);
+  host.Run(0);
+  EXPECT_TRUE(host.Join("239.0.0.9"));
+  EXPECT_EQ(host.host.groups(), 2U);
+  EXPECT_THAT(host.Texts(5 * kSecond),
+              ElementsAre("TO_EX 239.0.0.9 {}", "TO_EX 239.0.0.9 {}"));
+  EXPECT_FALSE(host.Join(kGroup));
+}
+
 TEST(GroupHost, PutsManyGroupsIntoAFewReports) {
   IgmpHost host;
   for (int i = 0; i < 200; ++i) {

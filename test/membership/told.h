@@ -92,7 +92,7 @@ class HostOnClock {
     const uint64_t end_ns = now_ns + for_ns;
     while (host.next_ns() <= end_ns) {
       now_ns = std::max(now_ns, host.next_ns());
-      std::array<std::byte, GroupHost<P>::kMinMessageBytes> out;
+      std::array<std::byte, 1200> out;
       while (const auto message = host.Take(out, now_ns)) {
         told.push_back({now_ns, net::ToString(message->destination),
                         TextOf<P>(std::span(out).first(message->bytes))});

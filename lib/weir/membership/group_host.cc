@@ -27,6 +27,7 @@ bool GroupHost<P>::Set(const Address& group, FilterMode mode,
   State* state = groups_.Find(group);
   if (state == nullptr) {
     if (mode == FilterMode::kInclude && sources.empty()) return true;
+    if (groups_.is_full()) ForgetOneLeft();
     state = groups_.Add(group);
     if (state == nullptr) return false;
   }
@@ -36,7 +37,10 @@ bool GroupHost<P>::Set(const Address& group, FilterMode mode,
     state->sends_left = 0;
     state->ForgetSources();
   } else if (speaks_newest()) {
-    if (has_changed) state->change_ns = now_ns;
+    if (has_changed) {
+      state->change_ns = now_ns;
+      state->was_said = false;
+    }
   } else {
     // Older versions know members only. RFC 2236 §3: who leaves says so once.
     state->ForgetSources();
@@ -45,11 +49,25 @@ bool GroupHost<P>::Set(const Address& group, FilterMode mode,
       state->sends_left = 0;
     } else {
       state->change_ns = now_ns;
+      state->was_said = false;
     }
   }
   if (state->is_finished()) groups_.Remove(*state);
   UpdateNext();
   return true;
+}
+
+// Makes room: a group that nobody wants any more, best one of which that was
+// said once. Routers find out by asking.
+template <typename P>
+void GroupHost<P>::ForgetOneLeft() noexcept {
+  State* found = nullptr;
+  for (State& state : groups_.all()) {
+    if (state.is_member()) continue;
+    found = &state;
+    if (state.was_said) break;
+  }
+  if (found != nullptr) groups_.Remove(*found);
 }
 
 template <typename P>
@@ -326,6 +344,7 @@ bool WriteDue(ReportWriter<P>& report, State& state) noexcept {
     }
     state.due &= static_cast<uint8_t>(~bit);
   }
+  state.was_said = true;
   state.DropTold();
   return true;
 }
@@ -350,6 +369,7 @@ std::optional<typename GroupHost<P>::Outgoing> GroupHost<P>::TakeOld(
     if (state.due == 0) continue;
     const bool leaves = (state.due & State::kLeave) != 0;
     state.due = 0;
+    state.was_said = true;
     if (leaves) {
       return Outgoing{P::kAllRouters, P::WriteLeave(out, state.group)};
     }

@@ -10,6 +10,7 @@
 #ifndef WEIR_MEMBERSHIP_GROUP_HOST_H_
 #define WEIR_MEMBERSHIP_GROUP_HOST_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -60,7 +61,8 @@ class GroupHost {
 
   // From now on `group` is wanted as `mode` says of `sources`; include without
   // any: not wanted. False, and nothing changes, if there are too many groups
-  // or sources.
+  // or sources. Groups of which it is still to be said that they are not wanted
+  // make room.
   bool Set(const Address& group, FilterMode mode,
            std::span<const Address> sources, uint64_t now_ns) noexcept;
 
@@ -76,7 +78,7 @@ class GroupHost {
   uint64_t next_ns() const noexcept { return next_ns_; }
 
   // Writes the next message that is due; nothing if none is. To be called until
-  // it says so. `out` holds at least kMinMessageBytes.
+  // it says so. `out` holds MinMessageBytes() at least.
   std::optional<Outgoing> Take(std::span<std::byte> out,
                                uint64_t now_ns) noexcept;
 
@@ -86,13 +88,23 @@ class GroupHost {
     return state != nullptr && state->Accepts(source);
   }
 
+  // Whether those of any source are.
+  bool IsMember(const Address& group) const noexcept {
+    const State* const state = groups_.Find(group);
+    return state != nullptr && state->is_member();
+  }
+
   // The version it speaks.
   uint8_t version() const noexcept { return version_; }
   // Groups that are wanted, or of which it still says that they are not.
   size_t groups() const noexcept { return groups_.size(); }
 
-  // A record with kMaxGroupSources always fits (1280 bytes less headers).
-  static constexpr size_t kMinMessageBytes = 1200;
+  // A report with the longest record there may be.
+  static constexpr size_t MinMessageBytes(uint32_t max_sources) noexcept {
+    return sizeof(typename Protocol::Report) +
+           sizeof(typename Protocol::Record) +
+           std::min(max_sources, kMaxGroupSources) * sizeof(Address);
+  }
 
  private:
   using State = GroupState<Address>;
@@ -113,6 +125,7 @@ class GroupHost {
   std::optional<Outgoing> TakeReport(std::span<std::byte> out) noexcept;
   std::optional<Outgoing> TakeOld(std::span<std::byte> out) noexcept;
   void RemoveFinished() noexcept;
+  void ForgetOneLeft() noexcept;
   void UpdateNext() noexcept;
 
   GroupTable<Address> groups_;

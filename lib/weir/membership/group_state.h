@@ -46,6 +46,8 @@ struct GroupState {
   uint8_t due = 0;
   // How often the change of mode has still to be said.
   uint8_t sends_left = 0;
+  // Whether the last change was said once.
+  bool was_said = false;
   // When to say what changed once more, and when to answer.
   uint64_t change_ns = kNever;
   uint64_t response_ns = kNever;
@@ -65,6 +67,7 @@ struct GroupState {
     mode = FilterMode::kInclude;
     due = 0;
     sends_left = 0;
+    was_said = false;
     change_ns = kNever;
     response_ns = kNever;
     sources.clear();

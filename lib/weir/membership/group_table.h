@@ -28,6 +28,7 @@ class GroupTable {
   }
 
   size_t size() const noexcept { return size_; }
+  bool is_full() const noexcept { return size_ == states_.size(); }
   std::span<State> all() noexcept { return {states_.data(), size_}; }
 
   const State* Find(const Address& group) const noexcept {
@@ -41,7 +42,7 @@ class GroupTable {
 
   // A new one for a group that is not there; null if there is no room.
   State* Add(const Address& group) noexcept {
-    if (size_ == states_.size()) return nullptr;
+    if (is_full()) return nullptr;
     State& state = states_[size_];
     state.Begin(group);
     index_[group.octets] = size_++;

@@ -56,6 +56,12 @@ size_t WriteMessage(std::span<std::byte> out, uint8_t type,
 
 }  // namespace
 
+bool Igmp::IsRight(Bytes message, const Header&) noexcept {
+  net::InternetSum sum;
+  sum.Add(message);
+  return sum.Checksum() == Be16(0);
+}
+
 std::optional<Message> Igmp::Read(Bytes message) noexcept {
   if (message.size() < sizeof(net::IgmpHeader)) return std::nullopt;
   const auto header = net::LoadHeader<net::IgmpHeader>(message, 0);

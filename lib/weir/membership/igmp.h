@@ -44,6 +44,10 @@ struct Igmp {
     return group != kAllHosts;
   }
 
+  // Whether the checksum of a whole message that `ip` carries is right.
+  static bool IsRight(std::span<const std::byte> message,
+                      const Header& ip) noexcept;
+
   // Reads what IP carries; nothing for a message that is cut short, of an
   // unknown type, or a query of no version (RFC 3376 §7.1). The checksum was
   // looked at before.

@@ -46,6 +46,14 @@ size_t WriteMessage(std::span<std::byte> out, uint8_t type,
   return sizeof(net::MldHeader);
 }
 
+// RFC 4443 §2.3.
+net::InternetSum SumOf(Bytes message, const net::Ipv6Header& ip) noexcept {
+  net::InternetSum sum = net::PseudoHeaderSum(
+      ip, net::kProtocolIcmp6, static_cast<uint32_t>(message.size()));
+  sum.Add(message);
+  return sum;
+}
+
 // Of a message whose header is all there.
 std::optional<Message> ReadOld(Bytes message, Message::Kind kind) noexcept {
   if (message.size() < sizeof(net::MldHeader)) return std::nullopt;
@@ -54,6 +62,10 @@ std::optional<Message> ReadOld(Bytes message, Message::Kind kind) noexcept {
 }
 
 }  // namespace
+
+bool Mld::IsRight(Bytes message, const Header& ip) noexcept {
+  return SumOf(message, ip).Checksum() == Be16(0);
+}
 
 std::optional<Message> Mld::Read(Bytes message) noexcept {
   if (message.size() < sizeof(Report)) return std::nullopt;
@@ -94,10 +106,7 @@ void Mld::Finish(std::span<std::byte> message, const Header& ip) noexcept {
   auto header = net::LoadHeader<net::Icmp6Header>(message, 0);
   header.checksum = Be16(0);
   net::StoreHeader(message, 0, header);
-  net::InternetSum sum = net::PseudoHeaderSum(
-      ip, net::kProtocolIcmp6, static_cast<uint32_t>(message.size()));
-  sum.Add(message);
-  header.checksum = sum.Checksum();
+  header.checksum = SumOf(message, ip).Checksum();
   net::StoreHeader(message, 0, header);
 }
 

@@ -47,6 +47,10 @@ struct Mld {
     return group != kAllHosts && (group.octets[1] & 0xf) > 1;
   }
 
+  // Whether the checksum of a whole message that `ip` carries is right.
+  static bool IsRight(std::span<const std::byte> message,
+                      const Header& ip) noexcept;
+
   // Reads an ICMPv6 message; nothing for one that is cut short or no message
   // of MLD, or a query of no version (RFC 3810 §8.1). The checksum was looked
   // at before.
