@@ -23,9 +23,8 @@ void TellTsan(void* next) {
 
 }  // namespace
 
-Fiber::Fiber(std::function<void()> function)
-    : function_(std::move(function)),
-      stack_(std::make_unique_for_overwrite<std::byte[]>(kStackBytes)) {
+Fiber::Fiber()
+    : stack_(std::make_unique_for_overwrite<std::byte[]>(kStackBytes)) {
   getcontext(&inside_);
   inside_.uc_stack.ss_sp = stack_.get();
   inside_.uc_stack.ss_size = kStackBytes;
@@ -45,9 +44,16 @@ Fiber::~Fiber() {
 void Fiber::Enter(unsigned high, unsigned low) {
   auto& self =
       *reinterpret_cast<Fiber*>(uintptr_t{high} << kHalf | uintptr_t{low});
-  self.function_();
-  self.done_ = true;
-  self.Leave();
+  for (;;) {
+    self.function_();
+    self.done_ = true;
+    self.Leave();
+  }
+}
+
+void Fiber::Start(std::function<void()> function) {
+  function_ = std::move(function);
+  done_ = false;
 }
 
 void Fiber::Resume() {

@@ -1,5 +1,5 @@
-// A function that runs on a stack of its own and can be left and resumed, all
-// on one thread.
+// Functions that run on a stack of their own, one after the other, and can be
+// left and resumed, all on one thread.
 
 #ifndef WEIR_TEST_SUPPORT_FIBER_H_
 #define WEIR_TEST_SUPPORT_FIBER_H_
@@ -14,13 +14,16 @@ namespace weir::testing {
 
 class Fiber {
  public:
-  explicit Fiber(std::function<void()> function);
+  Fiber();
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
+  // No function runs here, and Start may be called.
   bool done() const noexcept { return done_; }
 
+  // Resume will begin `function`.
+  void Start(std::function<void()> function);
   // Goes on in the function until that calls Leave or ends. Not from inside.
   void Resume();
   // From inside: back to whoever called Resume.
@@ -36,7 +39,7 @@ class Fiber {
   // What ThreadSanitizer knows the two by, where it is there.
   void* tsan_inside_ = nullptr;
   void* tsan_outside_ = nullptr;
-  bool done_ = false;
+  bool done_ = true;
 };
 
 }  // namespace weir::testing

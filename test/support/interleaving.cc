@@ -52,7 +52,10 @@ Interleaving& Interleaving::current() noexcept {
 }
 
 void Interleaving::Spawn(std::function<void()> thread) {
-  fibers_.push_back(std::make_unique<Fiber>(std::move(thread)));
+  if (idle_.empty()) idle_.push_back(std::make_unique<Fiber>());
+  fibers_.push_back(std::move(idle_.back()));
+  idle_.pop_back();
+  fibers_.back()->Start(std::move(thread));
   views_.push_back(std::make_unique<View>());
   conditions_.emplace_back();
   seen_.push_back(fibers_.size());
@@ -63,6 +66,10 @@ void Interleaving::Begin() {
   depth_ = 0;
   is_through_ = false;
   running_ = 0;
+  // One that could not go on is of no more use.
+  for (std::unique_ptr<Fiber>& fiber : fibers_) {
+    if (fiber->done()) idle_.push_back(std::move(fiber));
+  }
   fibers_.clear();
   conditions_.clear();
   views_.clear();

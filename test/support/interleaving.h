@@ -106,6 +106,8 @@ class Interleaving {
   bool IsNewState();
   void Resume(size_t thread);
 
+  // Of earlier runs.
+  std::vector<std::unique_ptr<Fiber>> idle_;
   std::vector<Choice> way_;
   size_t depth_ = 0;
   std::unordered_set<uint64_t> known_;
