@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "weir/membership/due_records.h"
 #include "weir/membership/group_records.h"
 
 namespace weir {
@@ -266,97 +267,12 @@ void GroupHost<P>::PlanChange(State& state, uint64_t now_ns) noexcept {
   }
 }
 
-namespace {
-
-// Begins a record with the sources that `wants` accepts; false without room.
-template <typename P, typename State, typename F>
-bool WriteRecord(ReportWriter<P>& report, RecordType type, const State& state,
-                 F wants) noexcept {
-  const auto count = static_cast<size_t>(
-      std::count_if(state.sources.begin(), state.sources.end(), wants));
-  if (!report.Begin(type, state.group, count)) return false;
-  for (const auto& source : state.sources) {
-    if (wants(source)) report.AddSource(source.address);
-  }
-  return true;
-}
-
-// IS_IN of those asked about that are wanted (RFC 3376 §5.2); none is no
-// answer.
-template <typename P, typename State>
-bool WriteQueried(ReportWriter<P>& report, State& state) noexcept {
-  std::erase_if(state.queried, [&state](const auto& source) {
-    return !state.Accepts(source);
-  });
-  if (!state.queried.empty()) {
-    if (!report.Begin(RecordType::kIsInclude, state.group,
-                      state.queried.size())) {
-      return false;
-    }
-    for (const auto& source : state.queried) report.AddSource(source);
-    state.queried.clear();
-  }
-  return true;
-}
-
-// Writes what is due of `state` and takes back what was written; false when
-// there was no room for all.
-template <typename P, typename State>
-bool WriteDue(ReportWriter<P>& report, State& state) noexcept {
-  const bool is_include = state.mode == FilterMode::kInclude;
-  const auto is_listed = [](const auto& source) { return source.is_listed; };
-  if ((state.due & State::kCurrent) != 0) {
-    if (!WriteRecord(
-            report,
-            is_include ? RecordType::kIsInclude : RecordType::kIsExclude, state,
-            is_listed)) {
-      return false;
-    }
-    state.queried.clear();
-    state.due &=
-        static_cast<uint8_t>(~(State::kCurrent | State::kCurrentOfQueried));
-  }
-  if ((state.due & State::kCurrentOfQueried) != 0) {
-    if (!WriteQueried(report, state)) return false;
-    state.due &= static_cast<uint8_t>(~State::kCurrentOfQueried);
-  }
-  if ((state.due & State::kModeChange) != 0) {
-    if (!WriteRecord(
-            report,
-            is_include ? RecordType::kToInclude : RecordType::kToExclude, state,
-            is_listed)) {
-      return false;
-    }
-    state.due &= static_cast<uint8_t>(~State::kModeChange);
-  }
-  for (const bool allows : {true, false}) {
-    const auto bit = allows ? State::kAllow : State::kBlock;
-    if ((state.due & bit) == 0) continue;
-    const auto changes = [is_include, allows](const auto& source) {
-      return source.is_due && (source.is_listed == is_include) == allows;
-    };
-    if (!WriteRecord(report, allows ? RecordType::kAllow : RecordType::kBlock,
-                     state, changes)) {
-      return false;
-    }
-    for (auto& source : state.sources) {
-      if (changes(source)) source.is_due = false;
-    }
-    state.due &= static_cast<uint8_t>(~bit);
-  }
-  state.was_said = true;
-  state.DropTold();
-  return true;
-}
-
-}  // namespace
-
 template <typename P>
 std::optional<typename GroupHost<P>::Outgoing> GroupHost<P>::TakeReport(
     std::span<std::byte> out) noexcept {
   ReportWriter<P> report(out);
   for (State& state : groups_.all()) {
-    if (state.due != 0 && !WriteDue(report, state)) break;
+    if (state.due != 0 && !DueRecords<P>(report, state).Write()) break;
   }
   if (report.empty()) return std::nullopt;
   return Outgoing{P::kReportGroup, report.Finish()};

@@ -1,8 +1,8 @@
 // The frames that messages about groups travel in: to the MAC of a group, one
 // hop far, with Router Alert so that routers look at them (RFC 2113, RFC 2711).
 
-#ifndef WEIR_STAGE_GROUP_FRAME_H_
-#define WEIR_STAGE_GROUP_FRAME_H_
+#ifndef WEIR_STAGE_GROUP_GROUP_FRAME_H_
+#define WEIR_STAGE_GROUP_GROUP_FRAME_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -60,4 +60,4 @@ extern template void FinishGroupFrame<Mld>(std::span<std::byte>,
 
 }  // namespace weir
 
-#endif  // WEIR_STAGE_GROUP_FRAME_H_
+#endif  // WEIR_STAGE_GROUP_GROUP_FRAME_H_

@@ -1,4 +1,4 @@
-#include "weir/stage/group_frame.h"
+#include "weir/stage/group/group_frame.h"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,10 @@
 // The host's side of MLD in a pipeline (RFC 2710, RFC 3810).
 
-#ifndef WEIR_STAGE_MLD_HOST_H_
-#define WEIR_STAGE_MLD_HOST_H_
+#ifndef WEIR_STAGE_GROUP_MLD_HOST_H_
+#define WEIR_STAGE_GROUP_MLD_HOST_H_
 
 #include "weir/membership/mld.h"
-#include "weir/stage/membership_host.h"
+#include "weir/stage/group/membership_host.h"
 
 namespace weir {
 
@@ -16,4 +16,4 @@ static_assert(BurstStage<MldHost> && CountingStage<MldHost>);
 
 }  // namespace weir
 
-#endif  // WEIR_STAGE_MLD_HOST_H_
+#endif  // WEIR_STAGE_GROUP_MLD_HOST_H_

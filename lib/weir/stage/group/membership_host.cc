@@ -1,4 +1,4 @@
-#include "weir/stage/membership_host.h"
+#include "weir/stage/group/membership_host.h"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 // hears the routers' queries and answers them. The device's filter goes by MAC
 // address, which 32 groups share: here the addresses of IP decide.
 
-#ifndef WEIR_STAGE_MEMBERSHIP_HOST_H_
-#define WEIR_STAGE_MEMBERSHIP_HOST_H_
+#ifndef WEIR_STAGE_GROUP_MEMBERSHIP_HOST_H_
+#define WEIR_STAGE_GROUP_MEMBERSHIP_HOST_H_
 
 #include <array>
 #include <cstddef>
@@ -25,7 +25,7 @@
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/stage.h"
 #include "weir/pipeline/stage_stats.h"
-#include "weir/stage/group_frame.h"
+#include "weir/stage/group/group_frame.h"
 
 namespace weir {
 
@@ -136,4 +136,4 @@ extern template class MembershipHost<Mld>;
 
 }  // namespace weir
 
-#endif  // WEIR_STAGE_MEMBERSHIP_HOST_H_
+#endif  // WEIR_STAGE_GROUP_MEMBERSHIP_HOST_H_

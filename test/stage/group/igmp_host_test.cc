@@ -1,23 +1,18 @@
-// Hosts of groups in a pipeline: which packets they let pass, what they hear
-// and say.
+// Hosts of IPv4 groups in a pipeline: which packets they let pass, what they
+// hear and say.
 
+#include "weir/stage/group/igmp_host.h"
+
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "test/support/expect_conserved.h"
-#include "test/support/fake_queues.h"
+#include "test/stage/group/host_rig.h"
 #include "test/support/frame.h"
-#include "weir/net/ip_text.h"
-#include "weir/pipeline/pipeline.h"
-#include "weir/stage/igmp_host.h"
-#include "weir/stage/mld_host.h"
-#include "weir/stage/parse.h"
-#include "weir/stage/transmit_both_ways.h"
 
 namespace weir::testing {
 namespace {
@@ -28,105 +23,12 @@ using ::testing::SizeIs;
 
 constexpr net::MacAddress kReportMac{{0x01, 0, 0x5e, 0, 0, 0x16}};
 constexpr net::MacAddress kGroupMac{{0x01, 0, 0x5e, 0x7c, 0, 5}};
-constexpr net::MacAddress kReportMac6{{0x33, 0x33, 0, 0, 0, 0x16}};
-constexpr net::MacAddress kAllMac6{{0x33, 0x33, 0, 0, 0, 1}};
 constexpr char kGroup[] = "233.252.0.5";
 
 const Bytes kRouterAlert = {std::byte{0x94}, std::byte{4}, std::byte{0},
                             std::byte{0}};
 
-// Parse and a host between plain memory; answers apart from what goes on.
-template <typename P>
-class Rig {
- public:
-  using Address = typename P::Address;
-
-  explicit Rig(const MembershipOptions<P>& options = DefaultOptions(),
-               uint32_t mbufs = 512)
-      : Rig(*MembershipHost<P>::Create(options), mbufs) {}
-  ~Rig() {
-    Poll();
-    ExpectConserved(pipeline_.Snapshot());
-  }
-
-  static MembershipOptions<P> DefaultOptions() {
-    MembershipOptions<P> options;
-    options.sender.mac = kTestMacB;
-    if constexpr (std::is_same_v<P, Igmp>) {
-      options.sender.address = Of("192.0.2.1");
-    } else {
-      options.sender.address = Of("fe80::b");
-    }
-    return options;
-  }
-  static Address Of(const char* text) {
-    return std::get<Address>(net::ParseIpAddress(text).value());
-  }
-
-  void Poll() {
-    lab_.lcore.UpdateClock();
-    // A host that finds no mbuf keeps trying.
-    for (int i = 0; i < 100 && pipeline_.Poll(lab_.lcore) != 0; ++i) {
-    }
-  }
-  // What goes on of `frame`.
-  std::vector<Bytes> Send(const Bytes& frame) {
-    traffic_.frames.push_back(frame);
-    Poll();
-    return std::exchange(passed_.frames, {});
-  }
-  // What the host says now.
-  std::vector<Bytes> Said() {
-    Poll();
-    return std::exchange(said_.frames, {});
-  }
-  // What it says first within five seconds.
-  std::vector<Bytes> SaidSoon() {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-    while (said_.frames.empty() && std::chrono::steady_clock::now() < end) {
-      Poll();
-    }
-    return Said();
-  }
-  // Sends and expects the drop.
-  void ExpectDrop(const Bytes& frame, absl::string_view reason) {
-    const uint64_t before = Drops(reason);
-    EXPECT_THAT(Send(frame), IsEmpty()) << reason;
-    EXPECT_EQ(Drops(reason), before + 1) << reason;
-  }
-  uint64_t Drops(absl::string_view reason) const {
-    const PipelineSnapshot all = pipeline_.Snapshot();
-    for (const DropSnapshot& drop : all.stages[2].drops) {
-      if (drop.name == reason) return drop.packets;
-    }
-    ADD_FAILURE() << "no drop is called " << reason;
-    return 0;
-  }
-  uint64_t taken() const { return pipeline_.Snapshot().stages[2].taken; }
-  Lab& lab() { return lab_; }
-
- private:
-  Rig(typename MembershipHost<P>::Ends ends, uint32_t mbufs)
-      : lab_(mbufs),
-        control(std::move(ends.control)),
-        pipeline_(FakeInlet(traffic_), Parse(), std::move(ends.stage),
-                  TransmitBothWays(FakeOutlet(passed_), FakeOutlet(said_))) {}
-
-  Lab lab_;
-  FakeTraffic traffic_;
-  FakeSink passed_;
-  FakeSink said_;
-
- public:
-  GroupControl<P> control;
-
- private:
-  Pipeline<FakeInlet, Parse, MembershipHost<P>, TransmitBothWays<FakeOutlet>>
-      pipeline_;
-};
-
-using IgmpRig = Rig<Igmp>;
-using MldRig = Rig<Mld>;
+using IgmpRig = HostRig<Igmp>;
 
 Bytes Data(const std::string& source, const std::string& group) {
   return Frame()
@@ -398,94 +300,6 @@ TEST(IgmpHostTest, SaysWhenNobodyFollows) {
   EXPECT_EQ(last.code(), absl::StatusCode::kUnavailable);
   rig.Said();
   EXPECT_TRUE(rig.control.Join(rig.Of(kGroup)).ok());
-}
-
-// RFC 3810 §5.2, RFC 2711: hop-by-hop options with Router Alert, then ICMPv6.
-TEST(MldHostTest, SaysThatItJoins) {
-  MldRig rig;
-  ASSERT_TRUE(rig.control.Join(rig.Of("ff3e::8000:5")).ok());
-  const auto said = rig.Said();
-  // The pseudo-header fe80 + b + ff02 + 16 + 1c + 3a, and the message 8f00 + 1
-  // + 400 + ff3e + 8000 + 5 are 4103d, so the checksum is efbe.
-  const Bytes expected =
-      Frame()
-          .Eth(kReportMac6, kTestMacB)
-          .Ipv6("fe80::b", "ff02::16", {.hop_limit = 1, .next_header = 0})
-          .Raw({58, 0, 5, 2, 0, 0, 1, 0})
-          .Raw({143, 0, 0xef, 0xbe, 0, 0, 0, 1, 4, 0, 0,    0, 0xff, 0x3e,
-                0,   0, 0,    0,    0, 0, 0, 0, 0, 0, 0x80, 0, 0,    5})
-          .Build();
-  EXPECT_THAT(said, ElementsAre(expected));
-}
-
-Bytes MldHeard(const std::string& source, uint8_t hop_limit, bool alert,
-               int checksum) {
-  return Frame()
-      .Eth(kAllMac6, kTestMacA)
-      .Ipv6(source, "ff02::1", {.hop_limit = hop_limit, .next_header = 0})
-      .Raw({58, 0, alert ? 5 : 1, 2, 0, 0, 1, 0})
-      .Raw({130,
-            0,
-            checksum >> 8,
-            checksum & 0xff,
-            0,
-            100,
-            0,
-            0,
-            0,
-            0,
-            0,  //
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            2,
-            125,
-            0,
-            0})
-      .Build();
-}
-
-// RFC 3810 §6.2: from a neighbour, or from nobody.
-TEST(MldHostTest, HearsQueriesOfTheLinkOnly) {
-  MldRig rig;
-  ASSERT_TRUE(rig.control.Join(rig.Of("ff3e::8000:5")).ok());
-  rig.Said();
-  rig.SaidSoon();
-  // fe80 + a + ff02 + 1 + 1c + 3a + 8200 + 64 + 27d are 282c4: 82c6, so 7d39.
-  rig.ExpectDrop(MldHeard("fe80::a", 2, true, 0x7d39),
-                 "message not of the link");
-  rig.ExpectDrop(MldHeard("fe80::a", 1, false, 0x7d39),
-                 "message not of the link");
-  rig.ExpectDrop(MldHeard("2001:db8::a", 1, true, 0x7d39),
-                 "message not of the link");
-  rig.ExpectDrop(MldHeard("fe80::a", 1, true, 0x7d3a), "checksum of a message");
-  rig.Send(MldHeard("fe80::a", 1, true, 0x7d39));
-  EXPECT_EQ(rig.taken(), 1U);
-  EXPECT_THAT(rig.SaidSoon(), SizeIs(1));
-}
-
-TEST(MldHostTest, LetsOtherIcmpToGroupsPass) {
-  MldRig rig;
-  const Bytes solicits =
-      Frame()
-          .Ipv6("fe80::a", "ff02::1:ff00:b", {.hop_limit = 255})
-          .Echo({})
-          .Payload(16)
-          .Build();
-  EXPECT_THAT(rig.Send(solicits), ElementsAre(solicits));
-  rig.ExpectDrop(
-      Frame().Ipv6("fe80::a", "ff3e::8000:5").Udp(1, 2).Payload(16).Build(),
-      "group not joined");
 }
 
 }  // namespace
