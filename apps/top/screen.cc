@@ -65,6 +65,14 @@ class Between {
                            100.0 * static_cast<double>(Grown(part, labels)) /
                                static_cast<double>(all));
   }
+  // Per cent that `cycles` were of the time.
+  std::string OfTime(absl::string_view cycles, const Labels& labels) const {
+    const auto all =
+        seconds_ * static_cast<double>(now_.Sum("weir_tsc_hertz", {}));
+    if (all == 0) return "-";
+    return absl::StrFormat(
+        "%.1f%%", 100.0 * static_cast<double>(Grown(cycles, labels)) / all);
+  }
   std::string PerPacket(absl::string_view cycles, absl::string_view packets,
                         const Labels& labels) const {
     const uint64_t all = Grown(packets, labels);
@@ -147,17 +155,18 @@ void AddPipeline(const Between& between, const Labels& labels, Lines& lines) {
 }
 
 void AddLcores(const Between& between, Lines& lines) {
-  lines.push_back(absl::StrFormat("%-48s %11s %9s  %s", "lcore, stage",
-                                  "packets", "cycles", "busy"));
+  lines.push_back(absl::StrFormat("%-48s %11s %9s %6s  %s", "lcore, stage",
+                                  "packets", "cycles", "busy", "slept"));
   for (const std::string& lcore :
        Values(between.now(), "weir_lcore_polls", {}, "lcore")) {
     const Labels labels = {{"lcore", lcore}};
     lines.push_back(absl::StrFormat(
-        "lcore %-42s %9s/s %9s  %s", lcore,
+        "lcore %-42s %9s/s %9s %6s  %s", lcore,
         between.Rate("weir_lcore_packets", labels),
         between.PerPacket("weir_lcore_timed_cycles", "weir_lcore_timed_packets",
                           labels),
-        between.Share("weir_lcore_busy_polls", "weir_lcore_polls", labels)));
+        between.Share("weir_lcore_busy_polls", "weir_lcore_polls", labels),
+        between.OfTime("weir_lcore_slept_cycles", labels)));
     for (const std::string& pipeline :
          Values(between.now(), "weir_stage_packets", labels, "pipeline")) {
       AddPipeline(between, With(labels, "pipeline", pipeline), lines);

@@ -45,6 +45,10 @@ TEST(AppMainDeathTest, ExitsWith1ForAFlagItDoesNotKnow) {
   EXPECT_EXIT(Main({"--bogus"}, Succeed), ExitedWithCode(1), "bogus");
 }
 
+TEST(AppMainDeathTest, KnowsThatLcoresAreToKeepPolling) {
+  EXPECT_EXIT(Main({"--busy_poll"}, Succeed), ExitedWithCode(0), "^$");
+}
+
 TEST(AppMainDeathTest, NamesTheFlagWhoseValueIsBad) {
   EXPECT_EXIT(Main({"--duration=soon"}, Succeed), ExitedWithCode(1),
               "^tool: --duration: want seconds .* got \"soon\"\n$");

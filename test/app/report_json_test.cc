@@ -17,6 +17,8 @@ TEST(FormatJsonTest, SaysWhatTheTableSays) {
   const auto& lcore = json["lcores"][0];
   EXPECT_EQ(lcore["lcore"], 3);
   EXPECT_EQ(lcore["cycles_per_packet"], 20.0);
+  EXPECT_EQ(lcore["sleeps"], 12345);
+  EXPECT_EQ(lcore["slept_cycles"], 4'000'000'000);
   const auto& pipeline = lcore["pipelines"][0];
   EXPECT_EQ(pipeline["from"], "null:");
   EXPECT_EQ(pipeline["to"], "wire:a");

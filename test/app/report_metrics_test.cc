@@ -30,6 +30,8 @@ TEST(ReportMetricsTest, CountsEverything) {
        {"weir_run_milliseconds_total 2000\n", "weir_tsc_hertz 2500000000\n",
         "weir_lcore_polls_total{lcore=\"3\"} 50000\n",
         "weir_lcore_timed_cycles_total{lcore=\"3\"} 20000\n",
+        "weir_lcore_sleeps_total{lcore=\"3\"} 12345\n",
+        "weir_lcore_slept_cycles_total{lcore=\"3\"} 4000000000\n",
         "weir_pipeline_sent_packets_total{lcore=\"3\",pipeline=\"0\","
         "from=\"null:\",to=\"wire:a\"} 1234500\n",
         "weir_stage_packets_total{lcore=\"3\",pipeline=\"1\",position=\"2\","

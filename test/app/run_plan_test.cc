@@ -53,7 +53,15 @@ TEST(RunPlanTest, SaysWherePipelinesRun) {
             "port wire:a: soft device weir0, MAC 00:00:00:00:00:00, MTU 0\n"
             "lcore 2 (core 2, node 1, L3 1, isolated): a -> b\n"
             "lcore 1 (core 1, node 0, L3 0): b -> a\n"
-            "control thread on lcores 0; pool on 4 KiB pages\n");
+            "control thread on lcores 0; idle lcores sleep; pool on 4 KiB "
+            "pages\n");
+}
+
+TEST(RunPlanTest, SaysThatIdleLcoresPoll) {
+  RunPlan plan = SamplePlan();
+  plan.when_idle = WhenIdle::kPoll;
+  EXPECT_THAT(FormatPlan(plan), HasSubstr("; idle lcores poll; "));
+  EXPECT_THAT(FormatPlanJson("app", plan), HasSubstr("\"busy_poll\": true"));
 }
 
 TEST(RunPlanTest, WarnsOfMorePipelinesThanLcores) {

@@ -37,6 +37,8 @@ inline AppReport SampleReport() {
                     .packets = 1234567,
                     .timed_packets = 1000,
                     .timed_tsc = 20000,
+                    .sleeps = 12345,
+                    .slept_tsc = 4'000'000'000,
                     .pipelines = {pipeline}}};
   PortReport port;
   port.info.name = "null:";

@@ -24,6 +24,7 @@ TEST(FormatTableTest, ShowsEveryCountOfTheRun) {
             R"(--- 2.0 seconds, cycles of 2.50 GHz ---
 lcore, stage                                            packets  cycles/packet
 lcore 3                                               1,234,567           20.0
+  slept 12,345 times, 1.600 s
   null: -> wire:a
     receive                                           1,234,567           12.5
     set-macs                                          1,234,567            1.0

@@ -105,7 +105,7 @@ absl::StatusOr<std::span<Port>> App::OpenPorts(const AppNeeds& needs) {
     ports_.push_back(*std::move(port));
   }
   absl::StatusOr<std::unique_ptr<Runtime>> runtime =
-      Runtime::Create(*std::move(placer), *pool_);
+      Runtime::Create(*std::move(placer), *pool_, options_.when_idle);
   if (!runtime.ok()) return runtime.status();
   runtime_ = *std::move(runtime);
   return std::span<Port>(ports_);
@@ -292,6 +292,7 @@ RunPlan App::PlanOfRun() const {
   for (const Port& port : ports_) plan.ports.push_back(port.info());
   plan.lcores = runtime_->plan();
   plan.usable = usable_lcores_;
+  plan.when_idle = options_.when_idle;
   plan.pool = absl::StrCat("pool on ", ToString(pool_->arena().rung()), ", ",
                            pool_arithmetic_);
   return plan;

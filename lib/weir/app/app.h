@@ -51,6 +51,8 @@ struct AppOptions {
   std::string json_file;
   // Whether only to say what would run where.
   bool only_plan = false;
+  // What lcores do while nothing comes.
+  WhenIdle when_idle = WhenIdle::kSleep;
 };
 
 // What an app asks for beyond the command line.

@@ -17,6 +17,8 @@ ABSL_FLAG(std::string, lcores, "",
 ABSL_FLAG(std::string, duration, "",
           "end after this time: seconds, or with unit such as 500ms or 1m30s; "
           "without it run until SIGINT, SIGTERM or the end of all input");
+ABSL_FLAG(bool, busy_poll, false,
+          "keep lcores polling while nothing comes; by default they sleep");
 ABSL_FLAG(bool, demo, false,
           "if no port is named, show on soft devices what the app does, for "
           "five seconds");
@@ -75,6 +77,7 @@ absl::StatusOr<AppOptions> ReadFlags(AppOptions options) {
   options.stats_interval = *interval;
   options.json_file = absl::GetFlag(FLAGS_json);
   options.only_plan = absl::GetFlag(FLAGS_plan);
+  if (absl::GetFlag(FLAGS_busy_poll)) options.when_idle = WhenIdle::kPoll;
   return options;
 }
 

@@ -50,6 +50,8 @@ Json ToJson(const LcoreSnapshot& lcore) {
           {"polls", lcore.polls},
           {"busy_polls", lcore.busy_polls},
           {"packets", lcore.packets},
+          {"sleeps", lcore.sleeps},
+          {"slept_cycles", lcore.slept_tsc},
           {"cycles_per_packet", lcore.tsc_per_packet()},
           {"pipelines", pipelines}};
 }

@@ -71,6 +71,8 @@ void AddLcore(const LcoreSnapshot& lcore, Builder& out) {
   out.Counter("weir_lcore_packets", labels, lcore.packets);
   out.Counter("weir_lcore_timed_packets", labels, lcore.timed_packets);
   out.Counter("weir_lcore_timed_cycles", labels, lcore.timed_tsc);
+  out.Counter("weir_lcore_sleeps", labels, lcore.sleeps);
+  out.Counter("weir_lcore_slept_cycles", labels, lcore.slept_tsc);
   for (size_t i = 0; i < lcore.pipelines.size(); ++i) {
     AddPipeline(lcore.pipelines[i], With(labels, "pipeline", std::to_string(i)),
                 out);

@@ -90,8 +90,9 @@ std::string FormatPlan(const RunPlan& plan) {
                     "\n");
   }
   absl::StrAppend(&text, "control thread on lcores ",
-                  absl::StrJoin(plan.ControlIds(), ", "), "; ", plan.pool,
-                  "\n");
+                  absl::StrJoin(plan.ControlIds(), ", "), "; idle lcores ",
+                  plan.when_idle == WhenIdle::kSleep ? "sleep" : "poll", "; ",
+                  plan.pool, "\n");
   return text;
 }
 
@@ -116,6 +117,7 @@ std::string FormatPlanJson(absl::string_view app, const RunPlan& plan) {
       {"ports", ports},
       {"lcores", lcores},
       {"control_lcores", plan.ControlIds()},
+      {"busy_poll", plan.when_idle == WhenIdle::kPoll},
       {"pool", plan.pool},
       {"warnings", warning.empty() ? Json::array() : Json::array({warning})}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -20,6 +20,7 @@ struct RunPlan {
   std::vector<LcorePlan> lcores;
   // What the process may use.
   std::vector<LcoreInfo> usable;
+  WhenIdle when_idle = WhenIdle::kSleep;
   // How the mbuf pool came about.
   std::string pool;
 

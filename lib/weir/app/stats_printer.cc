@@ -104,6 +104,11 @@ void AppendLcores(std::string& out, const AppReport& report) {
   for (const LcoreSnapshot& lcore : report.lcores) {
     absl::StrAppendFormat(&out, "lcore %-38u %18s %14s\n", lcore.lcore,
                           WithCommas(lcore.packets), Cycles(lcore));
+    if (lcore.sleeps != 0) {
+      absl::StrAppendFormat(
+          &out, "  slept %s times, %.3f s\n", WithCommas(lcore.sleeps),
+          static_cast<double>(lcore.slept_tsc) / report.tsc_hz);
+    }
     for (const PipelineSnapshot& pipeline : lcore.pipelines) {
       absl::StrAppend(&out, "  ", pipeline.from, " -> ", pipeline.to, "\n");
       for (const StageSnapshot& stage : pipeline.stages) {

@@ -44,7 +44,9 @@ Sample SampleAt(uint64_t scale) {
   sample.written_unix_ns = 1'000'000'000 * scale;
   sample.metrics = {
       {kCounter, "weir_run_milliseconds", {}, 1000 * scale},
+      {kGauge, "weir_tsc_hertz", {}, 2'000'000'000},
       {kCounter, "weir_lcore_polls", lcore, 1000 * scale},
+      {kCounter, "weir_lcore_slept_cycles", lcore, 600'000'000 * scale},
       {kCounter, "weir_lcore_busy_polls", lcore, 250 * scale},
       {kCounter, "weir_lcore_packets", lcore, 1'234'567 * scale},
       {kCounter, "weir_lcore_timed_packets", lcore, 100 * scale},
@@ -74,9 +76,9 @@ TEST(ScreenTest, ShowsRatesOfEveryPart) {
   EXPECT_THAT(FormatScreen(SampleAt(2), SampleAt(4)),
               ElementsAre("router (77), 4.0 s",
                           "lcore, stage                                        "
-                          " packets    cycles  busy",
+                          " packets    cycles   busy  slept",
                           "lcore 3                                             "
-                          " 1.23M/s      80.5  25.0%",
+                          " 1.23M/s      80.5  25.0%  30.0%",
                           "  wire:a -> ring one  (12 wait)",
                           "    receive                                         "
                           " 1.23M/s         -",
