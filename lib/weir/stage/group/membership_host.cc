@@ -83,8 +83,16 @@ uint64_t MembershipHost<P>::NowNs(const Lcore& lcore) const noexcept {
 template <typename P>
 void MembershipHost<P>::Tick(Lcore& lcore) noexcept {
   const uint64_t followed = host_.followed();
-  has_more_ = host_.Tick(NowNs(lcore));
+  now_ns_ = NowNs(lcore);
+  has_more_ = host_.Tick(now_ns_);
   has_last_ = has_last_ && followed == host_.followed();
+}
+
+template <typename P>
+void MembershipHost<P>::Arm(Sleep& sleep) const noexcept {
+  const uint64_t next_ns = host_.host().next_ns();
+  if (next_ns == GroupHost<P>::kNever) return;
+  sleep.WakeWithin(next_ns - std::min(next_ns, now_ns_));
 }
 
 template <typename P>

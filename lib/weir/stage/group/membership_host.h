@@ -23,6 +23,7 @@
 #include "weir/membership/mld.h"
 #include "weir/net/mac_address.h"
 #include "weir/pipeline/lcore.h"
+#include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage.h"
 #include "weir/pipeline/stage_stats.h"
 #include "weir/stage/group/group_frame.h"
@@ -85,6 +86,9 @@ class MembershipHost {
   void OnBurst(Burst& burst, Lcore& lcore) noexcept;
   void Tick(Lcore& lcore) noexcept;
   bool more() const noexcept { return has_more_; }
+  // Asks to be called when something is to be said; what is asked of it is
+  // followed then, or when the lcore wakes for another reason.
+  void Arm(Sleep& sleep) const noexcept;
 
   // Any thread.
   const StageCounts<kDrops>& counts() const noexcept { return counts_; }
@@ -117,6 +121,8 @@ class MembershipHost {
   Address last_source_{};
   // Nanoseconds of a TSC tick, as a fraction of 2^32.
   uint64_t ns_per_tick_;
+  // Of the last poll.
+  uint64_t now_ns_ = 0;
   StageCounts<kDrops> counts_;
   MembershipCounts messages_;
   // Set-up only below.
