@@ -106,6 +106,8 @@ BENCHMARK(PoolOneLcore<RtePool, kNothing, 1>)->Name("pool/one_lcore/1");
 BENCHMARK(PoolOneLcore<RtePool, kNothing, 32>)->Name("pool/one_lcore/32");
 BENCHMARK(PoolOneLcore<RtePool, kRaw, 32>)->Name("mbuf/receive_raw/32");
 BENCHMARK(PoolOneLcore<RtePool, kWhole, 32>)->Name("mbuf/receive_whole/32");
+BENCHMARK(PoolTwoLcores<RtePool, kNothing, 1>)->Name("pool/two_lcores/1");
+BENCHMARK(PoolTwoLcores<RtePool, kNothing, 8>)->Name("pool/two_lcores/8");
 BENCHMARK(PoolTwoLcores<RtePool, kNothing, 32>)->Name("pool/two_lcores/32");
 BENCHMARK(PoolTwoLcores<RtePool, kWhole, 32>)->Name("mbuf/two_lcores/32");
 

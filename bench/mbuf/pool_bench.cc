@@ -60,6 +60,8 @@ BENCHMARK(PoolOneLcore<WeirPool, kNothing, 1>)->Name("pool/one_lcore/1");
 BENCHMARK(PoolOneLcore<WeirPool, kNothing, 32>)->Name("pool/one_lcore/32");
 BENCHMARK(PoolOneLcore<WeirPool, kRaw, 32>)->Name("mbuf/receive_raw/32");
 BENCHMARK(PoolOneLcore<WeirPool, kWhole, 32>)->Name("mbuf/receive_whole/32");
+BENCHMARK(PoolTwoLcores<WeirPool, kNothing, 1>)->Name("pool/two_lcores/1");
+BENCHMARK(PoolTwoLcores<WeirPool, kNothing, 8>)->Name("pool/two_lcores/8");
 BENCHMARK(PoolTwoLcores<WeirPool, kNothing, 32>)->Name("pool/two_lcores/32");
 BENCHMARK(PoolTwoLcores<WeirPool, kWhole, 32>)->Name("mbuf/two_lcores/32");
 

@@ -53,9 +53,13 @@ BENCHMARK(RingTwoLcores<Spsc, 32>)->Name("spsc/two_lcores/32");
 BENCHMARK(RingTwoLcores<Spsc, 128>)->Name("spsc/two_lcores/128");
 BENCHMARK(RingOneWay<Spsc>)->Name("spsc/one_way");
 BENCHMARK(RingOneLcore<Mpmc, 1>)->Name("mpmc/one_lcore/1");
+BENCHMARK(RingOneLcore<Mpmc, 8>)->Name("mpmc/one_lcore/8");
 BENCHMARK(RingOneLcore<Mpmc, 32>)->Name("mpmc/one_lcore/32");
 BENCHMARK(RingTwoLcores<Mpmc, 1>)->Name("mpmc/two_lcores/1");
+BENCHMARK(RingTwoLcores<Mpmc, 8>)->Name("mpmc/two_lcores/8");
 BENCHMARK(RingTwoLcores<Mpmc, 32>)->Name("mpmc/two_lcores/32");
+BENCHMARK(RingTwoLcores<Mpmc, 128>)->Name("mpmc/two_lcores/128");
+BENCHMARK(RingOneWay<Mpmc>)->Name("mpmc/one_way");
 
 }  // namespace
 }  // namespace weir
