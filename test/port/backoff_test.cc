@@ -43,5 +43,15 @@ TEST(BackoffTest, StartsAnewAfterWorkWasDone) {
   EXPECT_TRUE(backoff.Due(kMs));
 }
 
+TEST(BackoffTest, KnowsHowLongItHasBeenFailing) {
+  Backoff backoff(kHz);
+  backoff.Failed(kMs);
+  backoff.Failed(5 * kMs);
+  EXPECT_EQ(backoff.FailingFor(8 * kMs), 7 * kMs);
+  backoff.Succeeded();
+  backoff.Failed(20 * kMs);
+  EXPECT_EQ(backoff.FailingFor(21 * kMs), kMs);
+}
+
 }  // namespace
 }  // namespace weir

@@ -25,8 +25,14 @@ class Backoff {
   // A fault: the next try is due at once if all was well before, else after 1
   // ms, 2 ms and so on up to 1 s.
   void Failed(uint64_t now_tsc) noexcept {
+    if (wait_tsc_ == 0) first_tsc_ = now_tsc;
     next_tsc_ = now_tsc + wait_tsc_;
     wait_tsc_ = std::clamp(2 * wait_tsc_, min_tsc_, max_tsc_);
+  }
+
+  // Since the first of the faults in a row, of which there is one.
+  uint64_t FailingFor(uint64_t now_tsc) const noexcept {
+    return now_tsc - first_tsc_;
   }
 
   // Work was done: the next fault is a first one.
@@ -37,6 +43,7 @@ class Backoff {
   uint64_t max_tsc_;
   uint64_t wait_tsc_ = 0;
   uint64_t next_tsc_ = 0;
+  uint64_t first_tsc_ = 0;
 };
 
 }  // namespace weir

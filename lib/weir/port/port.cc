@@ -9,6 +9,7 @@
 #include "weir/net/ethernet.h"
 #include "weir/port/port_context.h"
 #include "weir/port/rx_slots.h"
+#include "weir/verbs/async_events.h"
 #include "weir/verbs/memory_region.h"
 #include "weir/verbs/protection_domain.h"
 
@@ -104,7 +105,11 @@ absl::StatusOr<Port> Port::Open(PortDevice device, MbufPool& pool,
                 .timestamps = options.timestamps});
   if (!rx.ok()) return rx.status();
 
-  Port port(std::make_shared<PortMonitor>((*context)->info, device.device()));
+  auto events = verbs::AsyncEvents::Create(*device.device());
+  if (!events.ok()) return events.status();
+  Port port(std::make_shared<PortMonitor>((*context)->info, device.device(),
+                                          (*context)->health,
+                                          *std::move(events)));
   for (const RxQueue& queue : *rx) port.monitor_->AddRx(queue.counters());
   for (const TxQueue& queue : *tx) port.monitor_->AddTx(queue.counters());
   port.rx = *std::move(rx);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "weir/port/port_health.h"
 #include "weir/port/port_info.h"
 #include "weir/verbs/device.h"
 #include "weir/verbs/memory_region.h"
@@ -24,6 +25,7 @@ struct PortContext {
   // The arena of the port's mbuf pool.
   verbs::MemoryRegion region;
   PortInfo info;
+  std::shared_ptr<PortHealth> health = std::make_shared<PortHealth>();
 };
 
 // The name of a queue for people: that of the port, as the user wrote it, and

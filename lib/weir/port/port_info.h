@@ -30,6 +30,16 @@ enum class RxHash : uint8_t {
   kAddressesAndPorts,
 };
 
+// Whether a port carries frames. What is sent while it does not is dropped by
+// name, by the device or by the TX queue.
+enum class PortState : uint8_t {
+  kUp,
+  // Its link is down: nothing comes until it is up.
+  kDown,
+  // Its device is of no more use.
+  kGone,
+};
+
 // The queues that were asked for and those there are.
 struct PortQueues {
   RxMethod rx_method = RxMethod::kSingleQueue;

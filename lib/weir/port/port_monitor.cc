@@ -1,12 +1,67 @@
 #include "weir/port/port_monitor.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "weir/verbs/soft_hca.h"
 
 namespace weir {
+namespace {
+
+// Events that one call takes at most: who makes more of them in a row is not
+// waited for.
+constexpr int kMaxEvents = 256;
+
+}  // namespace
+
+PortMonitor::PortMonitor(PortInfo info,
+                         std::shared_ptr<const verbs::Device> device,
+                         std::shared_ptr<PortHealth> health,
+                         verbs::AsyncEvents events)
+    : info_(std::move(info)),
+      device_(std::move(device)),
+      health_(std::move(health)),
+      events_(std::move(events)) {
+  health_->set_state(ReadState());
+}
+
+// What the device says of the link. One that does not answer is gone.
+PortState PortMonitor::ReadState() const {
+  const auto port = device_->QueryPort(info_.device_port);
+  if (!port.ok()) return PortState::kGone;
+  return port->state == IBV_PORT_ACTIVE ? PortState::kUp : PortState::kDown;
+}
+
+void PortMonitor::TakeEvents() {
+  if (state() == PortState::kGone) return;
+  uint64_t changes = 0;
+  bool gone = false;
+  for (int i = 0; i < kMaxEvents && !gone; ++i) {
+    const std::optional<verbs::AsyncEvent> event = events_.Take();
+    if (!event) break;
+    changes += *event == verbs::AsyncEvent::kLink ? 1 : 0;
+    gone = *event == verbs::AsyncEvent::kDeviceGone;
+  }
+  if (!gone && changes == 0) return;
+  SetState(gone ? PortState::kGone : ReadState(), changes);
+}
+
+void PortMonitor::CheckState() {
+  if (state() == PortState::kGone) return;
+  const PortState now = ReadState();
+  // What has become an event by this counts once.
+  TakeEvents();
+  if (state() != PortState::kGone) SetState(now, 0);
+}
+
+void PortMonitor::SetState(PortState now, uint64_t changes) {
+  if (now != state()) changes = std::max<uint64_t>(changes, 1);
+  state_changes_.Add(changes);
+  health_->set_state(now);
+}
 
 bool PortMonitor::finished() const {
   return verbs::IsSoftDeviceFinished(device_->context());

@@ -4,13 +4,17 @@
 #ifndef WEIR_PORT_PORT_MONITOR_H_
 #define WEIR_PORT_PORT_MONITOR_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "weir/base/counter.h"
+#include "weir/port/port_health.h"
 #include "weir/port/port_info.h"
 #include "weir/port/queue_stats.h"
+#include "weir/verbs/async_events.h"
 #include "weir/verbs/device.h"
 
 namespace weir {
@@ -18,8 +22,10 @@ namespace weir {
 // Keeps the device open; knows nothing of the queues but their counters.
 class PortMonitor {
  public:
-  PortMonitor(PortInfo info, std::shared_ptr<const verbs::Device> device)
-      : info_(std::move(info)), device_(std::move(device)) {}
+  // `health` is what the queues of the port see; its state becomes what the
+  // device says now. Control thread, before Launch.
+  PortMonitor(PortInfo info, std::shared_ptr<const verbs::Device> device,
+              std::shared_ptr<PortHealth> health, verbs::AsyncEvents events);
 
   // Any thread.
   const PortInfo& info() const noexcept { return info_; }
@@ -37,6 +43,22 @@ class PortMonitor {
   // The next warning of the device, empty if there is none. Any thread.
   std::string TakeWarning() const;
 
+  // Whether the port carries frames, as of the last TakeEvents, and how often
+  // that has changed. Any thread.
+  PortState state() const noexcept { return health_->state(); }
+  uint64_t state_changes() const noexcept { return state_changes_.value(); }
+
+  // Readable when TakeEvents has something to find; -1 when that is over. Any
+  // thread.
+  int event_fd() const noexcept {
+    return state() == PortState::kGone ? -1 : events_.fd();
+  }
+  // Takes note of what the device has said since the last call. Control thread.
+  void TakeEvents();
+  // Asks the device for the state: not every change is an event, as where a
+  // netdev was moved to another namespace. Control thread.
+  void CheckState();
+
   // Mbufs that the device holds now: receives posted, frames being sent. Any
   // thread; exact only while no lcore uses the queues.
   uint64_t held_mbufs() const;
@@ -50,8 +72,14 @@ class PortMonitor {
   }
 
  private:
+  PortState ReadState() const;
+  void SetState(PortState now, uint64_t changes);
+
   PortInfo info_;
   std::shared_ptr<const verbs::Device> device_;
+  std::shared_ptr<PortHealth> health_;
+  verbs::AsyncEvents events_;
+  Counter state_changes_;
   std::vector<std::shared_ptr<const RxCounters>> rx_;
   std::vector<std::shared_ptr<const TxCounters>> tx_;
 };

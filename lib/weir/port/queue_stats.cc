@@ -1,6 +1,20 @@
 #include "weir/port/queue_stats.h"
 
+#include <cstddef>
+
 namespace weir {
+namespace {
+
+void AddFailures(const FailureCounters& counters, QueueStats& stats) {
+  for (size_t i = 0; i < kQueueFailures; ++i) {
+    const auto failure = static_cast<QueueFailure>(i);
+    const uint64_t count = counters.count(failure);
+    if (count != 0) stats.failures.push_back({NameOf(failure), count});
+  }
+  if (!stats.failures.empty()) stats.last_failure = NameOf(counters.last());
+}
+
+}  // namespace
 
 QueueStats Snapshot(absl::string_view name, const RxCounters& counters) {
   QueueStats stats;
@@ -15,6 +29,7 @@ QueueStats Snapshot(absl::string_view name, const RxCounters& counters) {
   stats.recoveries = counters.recoveries.value();
   stats.held_mbufs = counters.held_mbufs.value();
   stats.drops = {{"pool-dry", counters.pool_dry.value()}};
+  AddFailures(counters.failures, stats);
   return stats;
 }
 
@@ -34,7 +49,11 @@ QueueStats Snapshot(absl::string_view name, const TxCounters& counters) {
                  {"too-many-segments", counters.too_many_segments.value()},
                  {"no-tailroom", counters.no_tailroom.value()},
                  {"refused", counters.refused.value()},
-                 {"lost-in-recovery", counters.lost_in_recovery.value()}};
+                 {"lost-in-recovery", counters.lost_in_recovery.value()},
+                 {"link-down", counters.link_down.value()},
+                 {"port-gone", counters.port_gone.value()},
+                 {"queue-broken", counters.queue_broken.value()}};
+  AddFailures(counters.failures, stats);
   return stats;
 }
 

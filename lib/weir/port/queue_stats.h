@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "weir/base/cache_line.h"
 #include "weir/base/counter.h"
+#include "weir/port/queue_failures.h"
 
 namespace weir {
 
@@ -30,6 +31,7 @@ struct alignas(kCacheLine) RxCounters {
   Counter pool_dry;
   // Level: mbufs posted to the device now.
   Counter held_mbufs;
+  FailureCounters failures;
 };
 
 // Written by the lcore that owns the TX queue. Any thread may read.
@@ -48,9 +50,15 @@ struct alignas(kCacheLine) TxCounters {
   Counter no_tailroom;
   Counter refused;
   Counter lost_in_recovery;
+  // While the link was down and the queue full, the device gone, or the queue
+  // not to be repaired.
+  Counter link_down;
+  Counter port_gone;
+  Counter queue_broken;
   // Level: mbufs and frames given to the device and not yet back.
   Counter held_mbufs;
   Counter held_packets;
+  FailureCounters failures;
 };
 
 // A name and a value now.
@@ -74,6 +82,9 @@ struct QueueStats {
   uint64_t held_packets = 0;
   // Every reason, also those that never occurred.
   std::vector<NamedCount> drops;
+  // Reasons for which it failed, those that occurred; and the last of them.
+  std::vector<NamedCount> failures = {};
+  std::string last_failure = {};
 };
 
 // Snapshots of `counters`. Any thread.

@@ -53,6 +53,9 @@ class RxEnd {
   virtual void Reset() noexcept = 0;
   // Makes it as good as new; false if the device refused.
   virtual bool Renew() noexcept = 0;
+  // Renew where the completion queue is broken: with a new one; false if that
+  // cannot be.
+  virtual bool Rebuild() noexcept = 0;
 };
 
 }  // namespace weir

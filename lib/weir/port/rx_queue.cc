@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/net/ethernet.h"
+#include "weir/port/port_health.h"
+#include "weir/port/port_info.h"
 #include "weir/port/rx_spread.h"
 #include "weir/port/sole_rx_end.h"
 #include "weir/verbs/soft_hca.h"
@@ -99,6 +101,8 @@ void RxQueue::Receive(Burst& burst, Lcore& lcore) noexcept {
   const size_t good = TakeGood(count, burst);
   if (count < 0 || good != static_cast<size_t>(count)) [[unlikely]] {
     Fail(
+        count < 0 ? QueueFailure::kBrokenCq
+                  : FailureOf(work_->completions[good].status),
         static_cast<uint32_t>(std::max(count, 0)) - static_cast<uint32_t>(good),
         lcore);
   } else if (slots_.depth() - (posted_ - completed_) >= refill_) {
@@ -145,6 +149,7 @@ inline size_t RxQueue::TakeGood(int count, Burst& burst) noexcept {
 // With none posted, frames that wait would wake the lcore at once, for nothing.
 void RxQueue::Arm(Sleep& sleep) noexcept {
   if (state_ != State::kReceiving) {
+    if (context_->health->state() == PortState::kGone) return;
     sleep.WakeAt(backoff_.next_tsc());
     if (state_ == State::kEmpty) sleep.WakeWithin(Sleep::kBacklogNs);
     return;
@@ -198,28 +203,42 @@ void RxQueue::ReceiveRest(Burst& burst) noexcept {
 }
 
 bool RxQueue::finished() const noexcept {
-  return verbs::IsSoftDeviceFinished(context_->device->context());
+  return context_->health->state() == PortState::kGone ||
+         verbs::IsSoftDeviceFinished(context_->device->context());
 }
 
 // Gives the device as many receives as the pool has mbufs for and lets it
 // receive.
 bool RxQueue::Start(Lcore& lcore) noexcept {
-  if (state_ == State::kClosed) return false;
+  if (state_ == State::kClosed || GivesUp()) return false;
   if (!backoff_.Due(lcore.now_tsc())) return false;
   if (state_ == State::kFailed) {
-    if (!end_->Renew()) {
+    if (is_cq_broken_) {
+      Disarm();
+      is_armed_ = false;
+    }
+    if (!(is_cq_broken_ ? end_->Rebuild() : end_->Renew())) {
       backoff_.Failed(lcore.now_tsc());
       return false;
     }
+    is_cq_broken_ = false;
     state_ = State::kEmpty;
     counters_->recoveries.Add(1);
   }
   if (!Refill(lcore)) return false;
   if (!end_->Open()) {
-    Fail(0, lcore);
+    Fail(QueueFailure::kRefused, 0, lcore);
     return false;
   }
   state_ = State::kReceiving;
+  return true;
+}
+
+// True if the device is gone; the mbufs are free then.
+bool RxQueue::GivesUp() noexcept {
+  if (context_->health->state() != PortState::kGone) return false;
+  slots_.Clear();
+  counters_->held_mbufs.Set(0);
   return true;
 }
 
@@ -243,7 +262,7 @@ bool RxQueue::Refill(Lcore& lcore) noexcept {
   }
   counters_->posts.Add(posts);
   counters_->held_mbufs.Set(slots_.held_mbufs());
-  if (!accepted) Fail(0, lcore);
+  if (!accepted) Fail(QueueFailure::kRefused, 0, lcore);
   return accepted;
 }
 
@@ -267,31 +286,37 @@ bool RxQueue::Post(uint32_t count) noexcept {
 // Stops the end and takes note of every receive that it still had, `seen` of
 // which have completed in vain: one with an error, the others flushed. The
 // mbufs stay in their slots and are posted again by the next Start.
-void RxQueue::Fail(uint32_t seen, Lcore& lcore) noexcept {
+void RxQueue::Fail(QueueFailure failure, uint32_t seen, Lcore& lcore) noexcept {
   const uint32_t outstanding = posted_ - completed_;
   end_->Fail();
-  Drain(outstanding - seen);
+  if (!Drain(outstanding - seen)) failure = QueueFailure::kBrokenCq;
   end_->Reset();
+  is_cq_broken_ |= failure == QueueFailure::kBrokenCq;
+  counters_->failures.Note(failure);
   counters_->errors.Add(1);
   counters_->flushed.Add(outstanding);
   posted_ = 0;
   completed_ = 0;
   state_ = State::kFailed;
   backoff_.Failed(lcore.now_tsc());
+  GivesUp();
 }
 
 // Takes the completions of `outstanding` receives, as far as they come: a
-// device may withhold them until the end is reset.
-void RxQueue::Drain(uint32_t outstanding) noexcept {
+// device may withhold them until the end is reset. False if the completion
+// queue is broken.
+bool RxQueue::Drain(uint32_t outstanding) noexcept {
   uint32_t empty_polls = 0;
   while (outstanding != 0 && empty_polls < kMaxEmptyPolls) {
     const int count = cq_->Poll(work_->completions);
-    if (count <= 0) {
+    if (count < 0) return false;
+    if (count == 0) {
       ++empty_polls;
     } else {
       outstanding -= std::min(outstanding, static_cast<uint32_t>(count));
     }
   }
+  return true;
 }
 
 }  // namespace weir

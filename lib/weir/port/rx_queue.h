@@ -18,6 +18,7 @@
 #include "weir/pipeline/sleep.h"
 #include "weir/port/backoff.h"
 #include "weir/port/port_context.h"
+#include "weir/port/queue_failures.h"
 #include "weir/port/queue_stats.h"
 #include "weir/port/rx_end.h"
 #include "weir/port/rx_slots.h"
@@ -28,7 +29,8 @@ namespace weir {
 // An Inlet. Posts its first receives when it is first polled, from the cache of
 // the lcore that polls it, and starts receiving then. A QP, or work queue, that
 // failed is drained, reset and filled again, later each time if it keeps
-// failing; the other queues of the port go on meanwhile. One that is closed
+// failing; the other queues of the port go on meanwhile. One of a device that
+// is gone gives its mbufs back and receives nothing more, one that is closed
 // gives what the device had delivered to it. Movable. It may be
 // destroyed on another thread once its lcore has stopped; its mbufs return to
 // that lcore's cache.
@@ -68,8 +70,8 @@ class RxQueue {
   }
 
   // True once no frame will ever come again: of a capture that was read, with
-  // all of it completed (Receive may still have the last of them to give). A
-  // real device never says so. Any thread.
+  // all of it completed (Receive may still have the last of them to give), or
+  // of a device that is gone. Any thread.
   bool finished() const noexcept;
 
   // What it counts. Any thread.
@@ -103,9 +105,10 @@ class RxQueue {
   int Poll() noexcept;
   size_t TakeGood(int count, Burst& burst) noexcept;
   void ReceiveRest(Burst& burst) noexcept;
+  bool GivesUp() noexcept;
   void SetTimes(std::span<Mbuf* const> frames) noexcept;
-  void Fail(uint32_t seen, Lcore& lcore) noexcept;
-  void Drain(uint32_t outstanding) noexcept;
+  void Fail(QueueFailure failure, uint32_t seen, Lcore& lcore) noexcept;
+  bool Drain(uint32_t outstanding) noexcept;
   bool Refill(Lcore& lcore) noexcept;
   bool Post(uint32_t count) noexcept;
 
@@ -116,6 +119,8 @@ class RxQueue {
   State state_ = State::kEmpty;
   // Whether the completion queue was asked to wake this lcore and has not.
   bool is_armed_ = false;
+  // Whether the completion queue has failed, and is to be replaced.
+  bool is_cq_broken_ = false;
   // Free-running: receives posted and receives completed.
   uint32_t posted_ = 0;
   uint32_t completed_ = 0;

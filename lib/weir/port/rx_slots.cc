@@ -72,6 +72,13 @@ void RxSlots::Release() noexcept {
   }
 }
 
+void RxSlots::Clear() noexcept {
+  if (held_mbufs_ == 0) return;
+  Release();
+  std::ranges::fill(missing_, static_cast<uint16_t>(segments_));
+  held_mbufs_ = 0;
+}
+
 void RxSlots::Put(uint32_t slot, uint32_t segment, Mbuf& mbuf) noexcept {
   mbuf.Reset(segment == 0 ? headroom_bytes_ : 0);
   const size_t index = size_t{slot} * segments_ + segment;

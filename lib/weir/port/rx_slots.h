@@ -54,6 +54,10 @@ class RxSlots {
   uint64_t Take(uint32_t first, std::span<const ibv_wc> completions,
                 Burst& burst) noexcept;
 
+  // Frees all mbufs; the device has none of the slots any more. There must have
+  // been a Fill if there are any.
+  void Clear() noexcept;
+
   uint32_t depth() const noexcept { return mask_ + 1; }
   uint32_t segments() const noexcept { return segments_; }
   // Mbufs in all slots.

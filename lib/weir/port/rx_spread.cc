@@ -60,6 +60,9 @@ class WorkQueueEnd final : public RxEnd {
   bool Renew() noexcept override {
     return queue_.Modify(IBV_WQS_RESET) == 0 && queue_.Modify(IBV_WQS_RDY) == 0;
   }
+  // A work queue keeps its completion queue, and the table that the others need
+  // keeps the work queue.
+  bool Rebuild() noexcept override { return false; }
 
  private:
   std::shared_ptr<RxSpread> spread_;

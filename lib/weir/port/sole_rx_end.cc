@@ -20,20 +20,33 @@ absl::StatusOr<std::unique_ptr<SoleRxEnd>> SoleRxEnd::Create(
   if (!ready.ok()) return ready;
   absl::StatusOr<verbs::Flow> flow = verbs::Flow::CreateForAllFrames(*qp, port);
   if (!flow.ok()) return flow.status();
-  return std::unique_ptr<SoleRxEnd>(new SoleRxEnd(
-      std::move(context), *std::move(cq), *std::move(qp), *std::move(flow)));
+  return std::unique_ptr<SoleRxEnd>(
+      new SoleRxEnd(std::move(context), options, *std::move(cq), *std::move(qp),
+                    *std::move(flow)));
 }
 
 SoleRxEnd::SoleRxEnd(std::shared_ptr<PortContext> context,
-                     verbs::CompletionQueue cq, verbs::QueuePair qp,
-                     verbs::Flow flow)
+                     const RxEndOptions& options, verbs::CompletionQueue cq,
+                     verbs::QueuePair qp, verbs::Flow flow)
     : context_(std::move(context)),
+      options_(options),
       cq_(std::move(cq)),
       qp_(std::move(qp)),
       flow_(std::move(flow)) {}
 
 bool SoleRxEnd::Open() noexcept {
   return Modify(IBV_QPS_RTR) && Modify(IBV_QPS_RTS);
+}
+
+// The old ones go last in, first out, once there are new ones.
+bool SoleRxEnd::Rebuild() noexcept {
+  const absl::StatusOr<std::unique_ptr<SoleRxEnd>> anew =
+      Create(context_, options_);
+  if (!anew.ok() || (*anew)->depth() < depth()) return false;
+  flow_ = std::move((*anew)->flow_);
+  qp_ = std::move((*anew)->qp_);
+  cq_ = std::move((*anew)->cq_);
+  return true;
 }
 
 bool SoleRxEnd::Renew() noexcept {

@@ -32,10 +32,11 @@ class SoleRxEnd final : public RxEnd {
   void Fail() noexcept override { Modify(IBV_QPS_ERR); }
   void Reset() noexcept override { Modify(IBV_QPS_RESET); }
   bool Renew() noexcept override;
+  bool Rebuild() noexcept override;
 
  private:
-  SoleRxEnd(std::shared_ptr<PortContext> context, verbs::CompletionQueue cq,
-            verbs::QueuePair qp, verbs::Flow flow);
+  SoleRxEnd(std::shared_ptr<PortContext> context, const RxEndOptions& options,
+            verbs::CompletionQueue cq, verbs::QueuePair qp, verbs::Flow flow);
 
   bool Modify(ibv_qp_state state) noexcept {
     return qp_.Modify(state, context_->info.device_port) == 0;
@@ -43,6 +44,7 @@ class SoleRxEnd final : public RxEnd {
 
   // In creation order.
   std::shared_ptr<PortContext> context_;
+  RxEndOptions options_;
   verbs::CompletionQueue cq_;
   verbs::QueuePair qp_;
   verbs::Flow flow_;

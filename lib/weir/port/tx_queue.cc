@@ -10,6 +10,8 @@
 #include "weir/base/tsc_clock.h"
 #include "weir/net/ethernet.h"
 #include "weir/port/pad_frame.h"
+#include "weir/port/port_health.h"
+#include "weir/port/port_info.h"
 #include "weir/port/rx_slots.h"
 
 namespace weir {
@@ -42,27 +44,34 @@ uint32_t Segments(const PortContext& context, const MbufPool& pool) {
 absl::StatusOr<TxQueue> TxQueue::Create(std::shared_ptr<PortContext> context,
                                         const MbufPool& pool,
                                         const Options& options) {
-  const uint32_t depth = options.depth;
+  absl::StatusOr<End> end =
+      CreateEnd(*context, options.depth, Segments(*context, pool));
+  if (!end.ok()) return end.status();
+  const Options obtained = {.depth = std::bit_floor(std::min(
+                                options.depth, end->qp.obtained().send_depth)),
+                            .index = options.index};
+  return TxQueue(std::move(context), *std::move(end), obtained);
+}
+
+absl::StatusOr<TxQueue::End> TxQueue::CreateEnd(const PortContext& context,
+                                                uint32_t depth,
+                                                uint32_t segments) {
   absl::StatusOr<verbs::CompletionQueue> cq =
-      verbs::CompletionQueue::Create(*context->device, depth);
+      verbs::CompletionQueue::Create(*context.device, depth);
   if (!cq.ok()) return cq.status();
   absl::StatusOr<verbs::QueuePair> qp = verbs::QueuePair::Create(
-      context->domain, *cq, *cq,
-      {.send_depth = depth, .send_segments = Segments(*context, pool)});
+      context.domain, *cq, *cq,
+      {.send_depth = depth, .send_segments = segments});
   if (!qp.ok()) return qp.status();
   for (const ibv_qp_state state : {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
     const absl::Status ready =
-        qp->ModifyOrStatus(state, context->info.device_port);
+        qp->ModifyOrStatus(state, context.info.device_port);
     if (!ready.ok()) return ready;
   }
-  const Options obtained = {
-      .depth = std::bit_floor(std::min(depth, qp->obtained().send_depth)),
-      .index = options.index};
-  return TxQueue(std::move(context), *std::move(cq), *std::move(qp), obtained);
+  return End{*std::move(cq), *std::move(qp)};
 }
 
-TxQueue::TxQueue(std::shared_ptr<PortContext> context,
-                 verbs::CompletionQueue cq, verbs::QueuePair qp,
+TxQueue::TxQueue(std::shared_ptr<PortContext> context, End end,
                  const Options& options)
     : counters_(std::make_shared<TxCounters>()),
       work_(std::make_unique<Work>()),
@@ -71,14 +80,13 @@ TxQueue::TxQueue(std::shared_ptr<PortContext> context,
       min_frame_bytes_(context->info.is_soft ? 1 : net::kMinFrameBytes),
       max_frame_bytes_(static_cast<uint32_t>(context->info.mtu_bytes +
                                              net::kL2OverheadBytes)),
-      max_segments_(std::max(qp.obtained().send_segments, 1U)),
+      max_segments_(std::max(end.qp.obtained().send_segments, 1U)),
       backoff_(TscHz()),
       context_(std::move(context)),
       name_(QueueName(context_->info, "tx", options.index,
                       context_->info.queues.tx)),
       shadow_(std::bit_ceil(std::max(2 * depth_, kMaxBurst * max_segments_))),
-      cq_(std::move(cq)),
-      qp_(std::move(qp)) {
+      end_(std::move(end)) {
   work_->sges.resize(size_t{kMaxBurst} * max_segments_);
   for (ibv_sge& sge : work_->sges) sge.lkey = context_->region.lkey();
   for (uint32_t i = 0; i < kMaxBurst; ++i) {
@@ -90,7 +98,7 @@ TxQueue::TxQueue(std::shared_ptr<PortContext> context,
 
 void TxQueue::Send(Burst& burst, Lcore& lcore) noexcept {
   if (state_ != State::kSending) [[unlikely]] {
-    if (!Start(lcore)) return;
+    if (!Start(lcore)) return DropIfHopeless(burst, lcore);
   }
   while (!burst.empty()) {
     if (posted_ - completed_ == depth_) Reap(lcore);
@@ -99,7 +107,7 @@ void TxQueue::Send(Burst& burst, Lcore& lcore) noexcept {
     if (count != 0) {
       if (!Post(burst, count, lcore)) return;
     } else if (room == 0 || !DropUnsendable(burst, lcore)) {
-      return;
+      return DropIfLinkIsDown(burst);
     }
   }
 }
@@ -161,7 +169,7 @@ bool TxQueue::Post(Burst& burst, uint32_t count, Lcore& lcore) noexcept {
   last.send_flags = IBV_SEND_SIGNALED;
   ibv_send_wr* const rest = std::exchange(last.next, nullptr);
   ibv_send_wr* bad = nullptr;
-  const int error = qp_.PostSend(work_->requests[0], &bad);
+  const int error = end_.qp.PostSend(work_->requests[0], &bad);
   last.next = rest;
   last.send_flags = 0;
   if (error != 0) [[unlikely]] {
@@ -191,7 +199,7 @@ void TxQueue::Refused(Burst& burst, uint32_t accepted, Lcore& lcore) noexcept {
   counters_->posts.Add(accepted);
   burst.ReleaseFront(accepted);
   Drop(burst, lcore, counters_->refused);
-  Fail(lcore);
+  Fail(QueueFailure::kRefused, lcore);
 }
 
 // Drops the first frame if it can never be sent; false if it can, once there is
@@ -219,19 +227,42 @@ void TxQueue::Drop(Burst& burst, Lcore& lcore, Counter& reason) noexcept {
   reason.Add(1);
 }
 
+// While the QP does not work: frames wait unless it is of no more use, or has
+// been failing for long.
+void TxQueue::DropIfHopeless(Burst& burst, const Lcore& lcore) noexcept {
+  constexpr uint64_t kMsPerSecond = 1000;
+  const bool gone = context_->health->state() == PortState::kGone;
+  if (!gone && backoff_.FailingFor(lcore.now_tsc()) * kMsPerSecond <
+                   TscHz() * kPatienceMs) {
+    return;
+  }
+  (gone ? counters_->port_gone : counters_->queue_broken).Add(burst.size());
+  burst.Clear();
+}
+
+// For frames that found no room. Without a link there may be none for ever, and
+// whoever waits for it does nothing else.
+void TxQueue::DropIfLinkIsDown(Burst& burst) noexcept {
+  if (context_->health->state() != PortState::kDown) return;
+  counters_->link_down.Add(burst.size());
+  burst.Clear();
+}
+
 void TxQueue::Reap(Lcore& lcore) noexcept {
   if (posted_ == completed_) return;
   shadow_.UseCache(lcore.cache());
-  if (!TakeCompletions()) [[unlikely]] {
-    Fail(lcore);
+  const std::optional<QueueFailure> failure = TakeCompletions();
+  if (failure) [[unlikely]] {
+    Fail(*failure, lcore);
   }
 }
 
-// Polls once and frees what the completions say; false after one that is an
-// error, or if the queue is broken.
-bool TxQueue::TakeCompletions() noexcept {
-  const int count = cq_.Poll(work_->completions);
-  if (count == 0) return true;
+// Polls once and frees what the completions say; returns why the QP failed if
+// one of them is an error, or if the completion queue is broken.
+std::optional<QueueFailure> TxQueue::TakeCompletions() noexcept {
+  const int count = end_.cq.Poll(work_->completions);
+  if (count == 0) return std::nullopt;
+  if (count < 0) return QueueFailure::kBrokenCq;
   int good = 0;
   while (good < count && work_->completions[static_cast<size_t>(good)].status ==
                              IBV_WC_SUCCESS) {
@@ -246,7 +277,8 @@ bool TxQueue::TakeCompletions() noexcept {
     backoff_.Succeeded();
     UpdateLevels();
   }
-  return good == count;
+  if (good == count) return std::nullopt;
+  return FailureOf(work_->completions[static_cast<size_t>(good)].status);
 }
 
 bool TxQueue::Flush(Lcore& lcore) noexcept {
@@ -257,41 +289,67 @@ bool TxQueue::Flush(Lcore& lcore) noexcept {
 void TxQueue::Arm(Sleep& sleep) noexcept {
   if (posted_ == completed_) return;
   if (!is_armed_) {
-    is_armed_ = cq_.Arm();
+    is_armed_ = end_.cq.Arm();
     sleep.MustLookAgain();
   }
-  sleep.WaitFor(cq_.wake_fd());
+  sleep.WaitFor(end_.cq.wake_fd());
   // Time passes for what the device does not complete.
   sleep.WakeWithin(Sleep::kTickNs);
 }
 
 bool TxQueue::Start(Lcore& lcore) noexcept {
   if (!backoff_.Due(lcore.now_tsc())) return false;
-  for (const ibv_qp_state state :
-       {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
-    if (qp_.Modify(state, context_->info.device_port) != 0) {
-      backoff_.Failed(lcore.now_tsc());
-      return false;
-    }
+  if (!(is_cq_broken_ ? Rebuild() : Renew())) {
+    backoff_.Failed(lcore.now_tsc());
+    return false;
   }
+  is_cq_broken_ = false;
   counters_->recoveries.Add(1);
   state_ = State::kSending;
   return true;
 }
 
+bool TxQueue::Renew() noexcept {
+  for (const ibv_qp_state state :
+       {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
+    if (end_.qp.Modify(state, context_->info.device_port) != 0) return false;
+  }
+  return true;
+}
+
+// Renew with a new completion queue. The old QP goes first, then its queue,
+// once there are new ones.
+bool TxQueue::Rebuild() noexcept {
+  absl::StatusOr<End> anew = CreateEnd(*context_, depth_, max_segments_);
+  if (!anew.ok() || anew->qp.obtained().send_depth < depth_ ||
+      anew->qp.obtained().send_segments < max_segments_) {
+    return false;
+  }
+  Disarm();
+  is_armed_ = false;
+  end_.qp = std::move(anew->qp);
+  end_.cq = std::move(anew->cq);
+  return true;
+}
+
 // Stops the QP, takes the completions that still come, and gives up the rest:
 // whether those frames were sent cannot be known.
-void TxQueue::Fail(Lcore& lcore) noexcept {
+void TxQueue::Fail(QueueFailure failure, Lcore& lcore) noexcept {
   const uint8_t port = context_->info.device_port;
   shadow_.UseCache(lcore.cache());
-  counters_->errors.Add(1);
-  qp_.Modify(IBV_QPS_ERR, port);
+  end_.qp.Modify(IBV_QPS_ERR, port);
   for (uint32_t i = 0; i < kMaxEmptyPolls && posted_ != completed_; ++i) {
-    TakeCompletions();
+    if (TakeCompletions() == QueueFailure::kBrokenCq) {
+      failure = QueueFailure::kBrokenCq;
+      break;
+    }
   }
-  qp_.Modify(IBV_QPS_RESET, port);
+  is_cq_broken_ |= failure == QueueFailure::kBrokenCq;
+  counters_->failures.Note(failure);
+  counters_->errors.Add(1);
+  end_.qp.Modify(IBV_QPS_RESET, port);
   // A device may leave completions of a QP that was reset.
-  while (cq_.Poll(work_->completions) > 0) {
+  while (end_.cq.Poll(work_->completions) > 0) {
   }
   counters_->lost_in_recovery.Add(posted_ - completed_);
   shadow_.FreeUpTo(shadow_.end());

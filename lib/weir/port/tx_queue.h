@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "weir/pipeline/sleep.h"
 #include "weir/port/backoff.h"
 #include "weir/port/port_context.h"
+#include "weir/port/queue_failures.h"
 #include "weir/port/queue_stats.h"
 #include "weir/port/tx_shadow.h"
 #include "weir/verbs/completion_queue.h"
@@ -28,8 +30,11 @@ namespace weir {
 // An Outlet. A chain of mbufs is sent as a gather list. Frames that the port
 // can never send are dropped, each under the name of its reason (TxCounters).
 // A QP that failed is drained and reset, later each time if it keeps failing;
-// meanwhile Send takes nothing. Movable. It may be destroyed on another thread
-// once its lcore has stopped; its mbufs return to that lcore's cache.
+// meanwhile Send takes nothing, so that frames wait. They do not wait for what
+// may never come: while the link is down, what finds the queue full is dropped;
+// so is all that finds the device gone, or the QP failing for longer than
+// kPatienceMs. Movable. It may be destroyed on another thread once its lcore
+// has stopped; its mbufs return to that lcore's cache.
 class TxQueue {
  public:
   struct Options {
@@ -38,6 +43,9 @@ class TxQueue {
     // Among the TX queues of its port.
     uint32_t index = 0;
   };
+
+  // How long frames wait for a QP that fails.
+  static constexpr uint64_t kPatienceMs = 1000;
 
   // A queue on `context`, whose pool is `pool`. Errors as Port::Open. Control
   // thread, before Launch.
@@ -59,7 +67,7 @@ class TxQueue {
   // A completion of what is being sent wakes the lcore. Owner lcore only.
   void Arm(Sleep& sleep) noexcept;
   void Disarm() noexcept {
-    if (is_armed_) is_armed_ = !cq_.TakeEvents();
+    if (is_armed_) is_armed_ = !end_.cq.TakeEvents();
   }
 
   // Mbufs that the device is sending. Owner lcore only; others read
@@ -93,17 +101,31 @@ class TxQueue {
     std::vector<ibv_sge> sges;
   };
 
-  TxQueue(std::shared_ptr<PortContext> context, verbs::CompletionQueue cq,
-          verbs::QueuePair qp, const Options& options);
+  // What it has at the device, in creation order.
+  struct End {
+    verbs::CompletionQueue cq;
+    verbs::QueuePair qp;
+  };
+
+  TxQueue(std::shared_ptr<PortContext> context, End end,
+          const Options& options);
+
+  // Ready to send.
+  static absl::StatusOr<End> CreateEnd(const PortContext& context,
+                                       uint32_t depth, uint32_t segments);
 
   uint32_t Build(const Burst& burst, uint32_t max, Lcore& lcore) noexcept;
   bool Post(Burst& burst, uint32_t count, Lcore& lcore) noexcept;
   void Refused(Burst& burst, uint32_t accepted, Lcore& lcore) noexcept;
   bool DropUnsendable(Burst& burst, Lcore& lcore) noexcept;
   static void Drop(Burst& burst, Lcore& lcore, Counter& reason) noexcept;
-  bool TakeCompletions() noexcept;
+  void DropIfHopeless(Burst& burst, const Lcore& lcore) noexcept;
+  void DropIfLinkIsDown(Burst& burst) noexcept;
+  std::optional<QueueFailure> TakeCompletions() noexcept;
   bool Start(Lcore& lcore) noexcept;
-  void Fail(Lcore& lcore) noexcept;
+  bool Renew() noexcept;
+  bool Rebuild() noexcept;
+  void Fail(QueueFailure failure, Lcore& lcore) noexcept;
   void UpdateLevels() noexcept;
 
   std::shared_ptr<TxCounters> counters_;
@@ -111,6 +133,8 @@ class TxQueue {
   State state_ = State::kSending;
   // As in RxQueue.
   bool is_armed_ = false;
+  // Whether the completion queue has failed, and is to be replaced.
+  bool is_cq_broken_ = false;
   uint32_t depth_;
   // Frames posted with one call: a quarter of the depth at most, so that there
   // is always a signalled one among those in flight.
@@ -131,8 +155,7 @@ class TxQueue {
   std::shared_ptr<PortContext> context_;
   std::string name_;
   TxShadow shadow_;
-  verbs::CompletionQueue cq_;
-  verbs::QueuePair qp_;
+  End end_;
 };
 
 static_assert(Outlet<TxQueue>);
