@@ -201,6 +201,13 @@ void AddRings(const Between& between, Lines& lines) {
   }
 }
 
+// Nothing of a port that is up.
+absl::string_view StateOf(const Between& between, const Labels& port) {
+  if (between.Level("weir_port_gone", port) != 0) return "  GONE";
+  if (Values(between.now(), "weir_port_up", port, "port").empty()) return "";
+  return between.Level("weir_port_up", port) == 0 ? "  DOWN" : "";
+}
+
 void AddQueues(const Between& between, Lines& lines) {
   constexpr absl::string_view kFamily = "weir_queue_packets";
   constexpr double kMegabitsPerByte = 8e-6;
@@ -210,7 +217,8 @@ void AddQueues(const Between& between, Lines& lines) {
     for (const std::string& device :
          Values(between.now(), kFamily, {{"port", port}}, "device")) {
       const Labels place = {{"port", port}, {"device", device}};
-      lines.push_back(absl::StrCat(port, " (", device, ")"));
+      lines.push_back(
+          absl::StrCat(port, " (", device, ")", StateOf(between, place)));
       for (const std::string& queue :
            Values(between.now(), kFamily, place, "queue")) {
         const Labels labels = With(place, "queue", queue);

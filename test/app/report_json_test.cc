@@ -63,6 +63,19 @@ TEST(FormatJsonTest, SaysHowFramesComeToQueues) {
   EXPECT_EQ(ports()["rx_queues"], 1);
 }
 
+TEST(FormatJsonTest, SaysHowPortsAre) {
+  AppReport report = SampleReport();
+  report.ports[0].state = PortState::kGone;
+  report.ports[0].state_changes = 3;
+  report.ports[0].queues[1].failures = {{"loc_prot", 2}};
+  const auto json = nlohmann::json::parse(FormatJson("l2fwd", report));
+  const auto& port = json["ports"][0];
+  EXPECT_EQ(port["state"], "gone");
+  EXPECT_EQ(port["state_changes"], 3);
+  EXPECT_EQ(port["queues"][0]["failures"].size(), 0u);
+  EXPECT_EQ(port["queues"][1]["failures"]["loc_prot"], 2);
+}
+
 TEST(FormatJsonTest, TakesNamesThatAreNoUtf8) {
   AppReport report = SampleReport();
   report.ports[0].info.name = "pcap:\xff.pcap";

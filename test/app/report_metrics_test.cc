@@ -63,6 +63,24 @@ TEST(ReportMetricsTest, NamesNoTwoAlike) {
   }
 }
 
+TEST(ReportMetricsTest, SaysHowPortsAre) {
+  AppReport report = testing::SampleReport();
+  const std::string labels = "{port=\"null:\",device=\"weir0\"} ";
+  EXPECT_THAT(FormatOpenMetrics(MetricsOf(report)),
+              HasSubstr("weir_port_up" + labels + "1\n"));
+  report.ports[0].state = PortState::kGone;
+  report.ports[0].state_changes = 3;
+  report.ports[0].queues[1].failures = {{"loc_prot", 2}};
+  const std::string text = FormatOpenMetrics(MetricsOf(report));
+  EXPECT_THAT(text, HasSubstr("weir_port_up" + labels + "0\n"));
+  EXPECT_THAT(text, HasSubstr("weir_port_gone" + labels + "1\n"));
+  EXPECT_THAT(text,
+              HasSubstr("weir_port_state_changes_total" + labels + "3\n"));
+  EXPECT_THAT(text,
+              HasSubstr("weir_queue_failures_total{port=\"null:\",device="
+                        "\"weir0\",queue=\"tx0\",reason=\"loc_prot\"} 2\n"));
+}
+
 TEST(ReportMetricsTest, TellsRingsOfOneNameApart) {
   AppReport report = SampleWithRing();
   report.lcores[0].pipelines[1].ring->id = 1;

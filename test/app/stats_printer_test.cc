@@ -101,6 +101,20 @@ TEST(FormatTableTest, SaysByWhichMethodFramesComeToSeveralQueues) {
   EXPECT_NE(table.find("\n  rx1 "), std::string::npos);
 }
 
+TEST(FormatTableTest, SaysHowAPortIsThatWasNotUpAllTheTime) {
+  AppReport report = SampleReport();
+  report.ports[0].state_changes = 2;
+  report.ports[0].queues[1].failures = {{"loc_prot", 2}};
+  const std::string table = FormatTable(report);
+  EXPECT_NE(table.find("null: (weir0), up after 2 changes\n"),
+            std::string::npos);
+  EXPECT_THAT(table, ::testing::ContainsRegex("\n    failed: loc_prot +2\n"));
+  report.ports[0].state = PortState::kDown;
+  report.ports[0].state_changes = 0;
+  EXPECT_NE(FormatTable(report).find("null: (weir0), down\n"),
+            std::string::npos);
+}
+
 TEST(FormatRatesTest, CountsTheFramesThatDevicesLost) {
   const AppReport before = SampleReport();
   for (const char* name : {"tx_write_error", "tx_link_down", "tx_no_netdev",

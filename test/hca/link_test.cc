@@ -253,9 +253,11 @@ TEST_F(LinkTest, ThatIsDownDoesNotKeepASleeperAwake) {
 TEST_F(LinkTest, IsLostForGoodWithItsNetdev) {
   Shell("ip link delete out");
   EXPECT_EQ(NextEvent(rig_->context), IBV_EVENT_DEVICE_FATAL);
+  EXPECT_EQ(NextEvent(rig_->context), IBV_EVENT_QP_FATAL);
   EXPECT_EQ(PortState(rig_->context), IBV_PORT_DOWN);
-  ASSERT_TRUE(Sends(*rig_, 60));
-  EXPECT_EQ(rig_->Counter("tx_no_netdev"), 1u);
+  // As a device that was removed.
+  EXPECT_FALSE(Sends(*rig_, 60));
+  EXPECT_EQ(rig_->Modify(IBV_QPS_RESET), EIO);
   EXPECT_FALSE(IsReadable(rig_->context->async_fd, 0));
 }
 

@@ -1,5 +1,7 @@
 #include "weir/app/app.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -48,7 +50,7 @@ Clock::time_point After(Clock::time_point begin, absl::Duration time) {
   return wait < never - begin ? begin + wait : never;
 }
 
-// Between two updates of what other processes see.
+// Between two updates of what other processes see, and two looks at the ports.
 constexpr std::chrono::milliseconds kShareEvery(100);
 
 // Queues are not made shorter than this to save memory.
@@ -218,6 +220,10 @@ absl::Status App::RunUntilSignal() {
   // Measured now, not in the first report.
   TscHz();
   PrintPlan(plan);
+  std::vector<std::shared_ptr<PortMonitor>> monitors;
+  for (const Port& port : ports_) monitors.push_back(port.monitor());
+  watch_ = std::make_unique<PortWatch>(std::move(monitors));
+  WatchPorts();
   const Clock::time_point begin = Clock::now();
   absl::Status started = runtime_->Start();
   if (!started.ok()) return started;
@@ -252,11 +258,13 @@ void App::WaitForEnd(Clock::time_point begin) {
   AppReport before = Report(begin);
   if (rates) std::fputs(RatesHeader().c_str(), stdout);
   while (!runtime_->done()) {
+    const Clock::time_point look = Clock::now() + kShareEvery;
     const SignalWait::Woken woken = signals_->WaitUntil(
-        std::min({next, share, end}), runtime_->done_fd(), handlers_);
+        std::min({next, share, end, look}), runtime_->done_fd(), handlers_);
     PrintWarnings();
     const Clock::time_point time = Clock::now();
     if (woken == SignalWait::Woken::kSignal || time >= end) return;
+    if (watch_->all_gone()) return;
     // Busy handlers hold up neither rates nor counters.
     if (time < std::min(next, share)) continue;
     AppReport now = Report(begin);
@@ -307,7 +315,28 @@ void App::PrintPlan(const RunPlan& plan) const {
                warning.c_str());
 }
 
+// Has the events of the ports' devices end the wait, until there will be none.
+void App::WatchPorts() {
+  for (const Port& port : ports_) {
+    const int fd = port.monitor()->event_fd();
+    if (fd < 0) continue;
+    handlers_.Add(fd, POLLIN, [this, fd, monitor = port.monitor()](short) {
+      PrintPortNews();
+      if (monitor->event_fd() < 0) handlers_.Remove(fd);
+    });
+  }
+}
+
+void App::PrintPortNews() {
+  const size_t gone = watch_->gone();
+  for (const std::string& line : watch_->Look(Clock::now())) {
+    std::fprintf(stderr, "%s: %s\n", options_.name.c_str(), line.c_str());
+  }
+  warnings_ += watch_->gone() - gone;
+}
+
 void App::PrintWarnings() {
+  PrintPortNews();
   for (const Port& port : ports_) {
     for (std::string warning = port.monitor()->TakeWarning(); !warning.empty();
          warning = port.monitor()->TakeWarning()) {
@@ -326,6 +355,8 @@ AppReport App::Report(Clock::time_point begin) const {
   for (const Port& port : ports_) {
     PortReport& seen = report.ports.emplace_back();
     seen.info = port.info();
+    seen.state = port.monitor()->state();
+    seen.state_changes = port.monitor()->state_changes();
     seen.queues = port.monitor()->queues();
     seen.device_counters = port.monitor()->device_counters();
     for (const QueueStats& queue : seen.queues) {

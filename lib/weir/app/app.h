@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "weir/app/fd_handlers.h"
 #include "weir/app/pool_plan.h"
+#include "weir/app/port_watch.h"
 #include "weir/app/report.h"
 #include "weir/app/run_plan.h"
 #include "weir/app/signal_wait.h"
@@ -126,8 +127,8 @@ class App {
     print_summary_ = std::move(print);
   }
 
-  // The warnings printed so far. Each says that something came or went
-  // incomplete, so a run with any is no success.
+  // The warnings printed so far, and ports that were lost. Each says that
+  // something came or went incomplete, so a run with any is no success.
   uint64_t warnings() const { return warnings_; }
 
  private:
@@ -145,6 +146,8 @@ class App {
   absl::Status CreatePool(std::span<const PortDevice> devices, Placer& placer);
   void PrintPlan(const RunPlan& plan) const;
   void PrintWarnings();
+  void WatchPorts();
+  void PrintPortNews();
   AppReport Report(Clock::time_point begin) const;
   // Waits and prints rates until something ends the run.
   void WaitForEnd(Clock::time_point begin);
@@ -172,6 +175,8 @@ class App {
   std::string pool_arithmetic_;
   std::unique_ptr<MbufPool> pool_;
   std::vector<Port> ports_;
+  // From RunUntilSignal on.
+  std::unique_ptr<PortWatch> watch_;
   std::unique_ptr<Runtime> runtime_;
   // Null if there can be none.
   std::unique_ptr<SegmentWriter> segment_;

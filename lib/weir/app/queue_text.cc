@@ -37,6 +37,18 @@ absl::string_view NameOf(RxHash hash) {
   return "";
 }
 
+absl::string_view NameOf(PortState state) {
+  switch (state) {
+    case PortState::kUp:
+      return "up";
+    case PortState::kDown:
+      return "down";
+    case PortState::kGone:
+      return "gone";
+  }
+  return "";
+}
+
 std::string DescribeQueues(const PortQueues& queues) {
   if (queues.rx_wanted == 1 && queues.tx == 1) return "";
   std::string text = absl::StrCat(", ", Counted(queues.rx, "RX queue"));

@@ -16,6 +16,9 @@ absl::string_view NameOf(RxMethod method);
 // "none", "addresses", "addresses_and_ports". Any thread.
 absl::string_view NameOf(RxHash hash);
 
+// "up", "down", "gone". Any thread.
+absl::string_view NameOf(PortState state);
+
 // Behind what else is said of a port: ", 4 RX queues by RSS over addresses, 4
 // TX queues"; nothing for a port of one queue a direction. Any thread.
 std::string DescribeQueues(const PortQueues& queues);

@@ -17,6 +17,9 @@ namespace weir {
 // A port, its queues and what its device counts.
 struct PortReport {
   PortInfo info;
+  PortState state = PortState::kUp;
+  // How often that has changed.
+  uint64_t state_changes = 0;
   std::vector<QueueStats> queues;
   std::vector<NamedCount> device_counters;
 };

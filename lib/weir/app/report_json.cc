@@ -64,6 +64,7 @@ Json ToJson(const QueueStats& queue) {
           {"bytes", queue.bytes},
           {"errors", queue.errors},
           {"recoveries", queue.recoveries},
+          {"failures", ToJson(queue.failures)},
           {"held_mbufs", queue.held_mbufs},
           {"drops", ToJson(queue.drops)}};
 }
@@ -81,6 +82,8 @@ Json ToJson(const PortReport& port) {
           {"rx_queues_wanted", port.info.queues.rx_wanted},
           {"rx_queues", port.info.queues.rx},
           {"tx_queues", port.info.queues.tx},
+          {"state", std::string(NameOf(port.state))},
+          {"state_changes", port.state_changes},
           {"queues", queues},
           {"device_counters", ToJson(port.device_counters)}};
 }

@@ -96,6 +96,10 @@ void AddQueue(const QueueStats& queue, const Labels& labels, Builder& out) {
   out.Counter("weir_queue_errors", labels, queue.errors);
   out.Counter("weir_queue_recoveries", labels, queue.recoveries);
   out.Gauge("weir_queue_held_mbufs", labels, queue.held_mbufs);
+  for (const NamedCount& failure : queue.failures) {
+    out.Counter("weir_queue_failures", With(labels, "reason", failure.name),
+                failure.value);
+  }
   for (const NamedCount& drop : queue.drops) {
     out.Counter("weir_queue_dropped_packets", With(labels, "reason", drop.name),
                 drop.value);
@@ -105,6 +109,9 @@ void AddQueue(const QueueStats& queue, const Labels& labels, Builder& out) {
 void AddPort(const PortReport& port, Builder& out) {
   const Labels labels = {{"port", port.info.name},
                          {"device", port.info.device}};
+  out.Gauge("weir_port_up", labels, port.state == PortState::kUp ? 1 : 0);
+  out.Gauge("weir_port_gone", labels, port.state == PortState::kGone ? 1 : 0);
+  out.Counter("weir_port_state_changes", labels, port.state_changes);
   for (const QueueStats& queue : port.queues) {
     AddQueue(queue, With(labels, "queue", queue.name), out);
   }

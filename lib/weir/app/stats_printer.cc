@@ -118,17 +118,34 @@ void AppendLcores(std::string& out, const AppReport& report) {
   }
 }
 
+// Nothing of a port that was up all the time.
+std::string DescribeState(const PortReport& port) {
+  if (port.state == PortState::kUp && port.state_changes == 0) return "";
+  std::string text = absl::StrCat(", ", NameOf(port.state));
+  if (port.state_changes != 0) {
+    absl::StrAppend(&text, " after ", WithCommas(port.state_changes),
+                    port.state_changes == 1 ? " change" : " changes");
+  }
+  return text;
+}
+
 void AppendQueues(std::string& out, const AppReport& report) {
   absl::StrAppendFormat(&out, "%-28s %16s %16s %8s %7s\n", "port, queue",
                         "posts", "completions", "errors", "held");
   for (const PortReport& port : report.ports) {
     absl::StrAppend(&out, port.info.name, " (", port.info.device, ")",
-                    DescribeQueues(port.info.queues), "\n");
+                    DescribeQueues(port.info.queues), DescribeState(port),
+                    "\n");
     for (const QueueStats& queue : port.queues) {
       absl::StrAppendFormat(
           &out, "  %-26s %16s %16s %8s %7s\n", queue.name,
           WithCommas(queue.posts), WithCommas(queue.completions),
           WithCommas(queue.errors), WithCommas(queue.held_mbufs));
+      for (const NamedCount& failure : queue.failures) {
+        absl::StrAppendFormat(&out, "    %-24s %16s\n",
+                              absl::StrCat("failed: ", failure.name),
+                              WithCommas(failure.value));
+      }
       for (const NamedCount& drop : queue.drops) {
         absl::StrAppendFormat(&out, "    %-24s %16s\n",
                               absl::StrCat("drop: ", drop.name),

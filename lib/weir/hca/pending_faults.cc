@@ -2,16 +2,7 @@
 
 #include <mutex>
 
-#include "absl/strings/str_cat.h"
-
 namespace weir::hca {
-namespace {
-
-constexpr std::array<absl::string_view, 2> kNotices = {
-    "a completion queue overran on request (cq_overrun)",
-    "the device was removed on request (remove)"};
-
-}  // namespace
 
 void PendingFaults::Schedule(absl::string_view name,
                              std::span<const ScheduledFault> faults) {
@@ -58,22 +49,6 @@ void PendingFaults::End(const ScheduledFault& fault, Outcome outcome) noexcept {
   if (outcome == Outcome::kStruck) return;
   schedule_.PutBack(fault);
   SetDue(false);
-}
-
-void PendingFaults::Note(Notice notice) noexcept {
-  const std::lock_guard hold(lock_);
-  ++notices_[static_cast<size_t>(notice)];
-}
-
-std::string PendingFaults::TakeNotice() {
-  const std::lock_guard hold(lock_);
-  for (size_t i = 0; i < notices_.size(); ++i) {
-    if (notices_[i] == 0) continue;
-    std::string text = absl::StrCat(name_, ": ", kNotices[i]);
-    --notices_[i];
-    return text;
-  }
-  return {};
 }
 
 std::string PendingFaults::name() {

@@ -1,12 +1,11 @@
-// The faults that a port is to meet, and what it has to say about those that it
-// met. Apart from the port, which strikes with them.
+// The faults that a port is to meet. Apart from the port, which strikes with
+// them.
 
 #ifndef WEIR_HCA_PENDING_FAULTS_H_
 #define WEIR_HCA_PENDING_FAULTS_H_
 
 #include <infiniband/verbs.h>
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -25,15 +24,13 @@ class PendingFaults {
  public:
   using Direction = FaultSchedule::Direction;
   using Position = FaultSchedule::Position;
-  // What the user hears of: a list of its own, for saying it needs no memory.
-  enum class Notice : uint8_t { kOverrun, kRemoved };
   enum class Outcome : bool { kStruck, kMissed };
 
   // A fault that is due counts as one more in `backlog`, so that pollers come
   // by.
   explicit PendingFaults(std::atomic<int>& backlog) : backlog_(backlog) {}
 
-  // Notices begin with `name`.
+  // `name` is that of the device.
   void Schedule(absl::string_view name, std::span<const ScheduledFault> faults);
   void Add(const ScheduledFault& fault);
 
@@ -50,10 +47,6 @@ class PendingFaults {
   // One that missed, for there was nothing to strike, waits for the next frame.
   void End(const ScheduledFault& fault, Outcome outcome) noexcept;
 
-  void Note(Notice notice) noexcept;
-  // Empty if there is nothing to say.
-  std::string TakeNotice();
-
   std::string name();
 
  private:
@@ -63,7 +56,6 @@ class PendingFaults {
   FaultSchedule schedule_;
   bool is_due_ = false;
   bool runs_ = false;
-  std::array<uint32_t, 2> notices_{};
   std::string name_;
   std::atomic<int>& backlog_;
 };

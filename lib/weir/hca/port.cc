@@ -40,16 +40,20 @@ bool Port::finished() {
 }
 
 std::string Port::TakeWarning() {
-  std::string notice = faults_.TakeNotice();
-  if (!notice.empty()) return notice;
   const std::lock_guard hold(receive_lock_);
   return backend_ == nullptr ? std::string() : backend_->TakeWarning();
 }
 
 LinkState Port::CheckLink() {
   LinkUpIfDue();
-  const std::lock_guard hold(receive_lock_);
-  return CheckLinkLocked();
+  LinkState now;
+  {
+    const std::lock_guard hold(receive_lock_);
+    now = CheckLinkLocked();
+  }
+  // A device goes with the netdev below it.
+  if (now == LinkState::kLost) Remove();
+  return now;
 }
 
 LinkState Port::CheckLinkLocked() noexcept {

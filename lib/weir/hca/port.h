@@ -79,13 +79,13 @@ class Port {
   void AddListener(AsyncEvents& events);
   void RemoveListener(AsyncEvents& events);
 
-  // Faults to come; warnings begin with `name`. Before the port is used.
+  // Faults to come of the device `name`. Before the port is used.
   void Schedule(absl::string_view name, std::span<const ScheduledFault> faults);
   // A fault now, or at the next frame; another link. No lock may be held.
   void Inject(const Fault& fault);
   absl::Status Impair(const Impairment& impairment);
-  // True once the device was removed: all flushes, EIO is the answer to what
-  // creates or modifies. Any thread.
+  // True once the device was removed, or lost its netdev: all flushes, EIO is
+  // the answer to what creates or modifies. Any thread.
   bool removed() const noexcept { return removed_; }
 
   // Number `index`, from 0; false past the last. Any thread.

@@ -124,7 +124,6 @@ PendingFaults::Outcome Port::Strike(const Fault& fault) noexcept {
       return kStruck;
     }
     case Kind::kCqOverrun: {
-      faults_.Note(PendingFaults::Notice::kOverrun);
       {
         const std::lock_guard hold(list_lock_);
         for (QueuePair* qp : queue_pairs_) qp->OverrunCompletionQueues();
@@ -179,7 +178,7 @@ void Port::LinkUpIfDue() noexcept {
 
 void Port::Remove() noexcept {
   if (removed_.exchange(true)) return;
-  faults_.Note(PendingFaults::Notice::kRemoved);
+  has_faults_ = true;
   CheckLink();
   {
     const std::lock_guard hold(list_lock_);

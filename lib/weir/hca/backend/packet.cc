@@ -2,10 +2,8 @@
 
 #include <sys/socket.h>
 
-#include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "weir/base/cache_line.h"
 #include "weir/hca/backend/link_watch.h"
 #include "weir/hca/backend/netdev.h"
@@ -47,7 +45,6 @@ class PacketBackend final : public Backend {
     rx_.CountDrops(counters_);
     return counters_.all();
   }
-  std::string TakeWarning() override;
 
  private:
   alignas(kCacheLine) PacketRx rx_;
@@ -56,7 +53,6 @@ class PacketBackend final : public Backend {
   alignas(kCacheLine) mutable PacketCounters counters_;
   // Set-up only below.
   alignas(kCacheLine) BackendInfo info_;
-  bool gone_told_ = false;
 };
 
 // Readability goes away with the frames; an error, such as a link that went
@@ -65,14 +61,6 @@ void PacketBackend::ClearWake() noexcept {
   int error = 0;
   socklen_t length = sizeof error;
   getsockopt(rx_.fd(), SOL_SOCKET, SO_ERROR, &error, &length);
-}
-
-std::string PacketBackend::TakeWarning() {
-  if (gone_told_ || !IsNetdevGone(rx_.fd())) return {};
-  gone_told_ = true;
-  return absl::StrCat("packet:", info_.netdev,
-                      ": the netdev is gone; nothing will arrive, what is sent "
-                      "is dropped (tx_no_netdev)");
 }
 
 }  // namespace

@@ -42,14 +42,6 @@ absl::Status JoinPromiscuous(int fd, int index, absl::string_view object) {
       {.object = object, .call = "setsockopt(PACKET_ADD_MEMBERSHIP)"});
 }
 
-bool IsNetdevGone(int fd) noexcept {
-  sockaddr_ll address{};
-  socklen_t length = sizeof address;
-  // The kernel puts -1 in place of the index when the netdev is unregistered.
-  return getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0 &&
-         address.sll_ifindex <= 0;
-}
-
 void GrowSocketBuffer(int fd, int force_option, int option,
                       int bytes) noexcept {
   if (setsockopt(fd, SOL_SOCKET, force_option, &bytes, sizeof bytes) == 0) {

@@ -30,9 +30,6 @@ absl::Status BindPacketSocket(int fd, int index, uint16_t ether_type,
 // system says. Any thread.
 absl::Status JoinPromiscuous(int fd, int index, absl::string_view object);
 
-// True if the netdev that `fd` was bound to is gone. Any thread.
-bool IsNetdevGone(int fd) noexcept;
-
 // Asks for `bytes` of socket buffer by `force_option`, or, where that is not
 // permitted, for as much as the system allows by `option`. Any thread.
 void GrowSocketBuffer(int fd, int force_option, int option, int bytes) noexcept;

@@ -106,7 +106,6 @@ class TapBackend final : public Backend {
   bool ArmReceive() noexcept override { return !window_.empty(); }
   void ClearWake() noexcept override { Poll(0); }
   std::span<const BackendCounter> counters() const noexcept override;
-  std::string TakeWarning() override;
 
  private:
   void Fill() noexcept;
@@ -129,7 +128,6 @@ class TapBackend final : public Backend {
   alignas(kCacheLine) UniqueFd fd_;
   BackendInfo info_;
   std::atomic<bool> gone_ = false;
-  bool gone_told_ = false;
 };
 
 size_t TapBackend::Transmit(std::span<const TxFrame> frames) noexcept {
@@ -211,14 +209,6 @@ std::span<const BackendCounter> TapBackend::counters() const noexcept {
   const std::optional<uint64_t> drops = drops_.Count();
   if (drops.has_value()) counters_[kRxQueueFull].value.Set(*drops);
   return counters_;
-}
-
-std::string TapBackend::TakeWarning() {
-  if (gone_told_ || !gone_) return {};
-  gone_told_ = true;
-  return absl::StrCat("tap:", info_.netdev,
-                      ": the netdev is gone; nothing will arrive, what is sent "
-                      "is dropped (tx_no_netdev)");
 }
 
 // Not that of the kernel's end, even where somebody gave it ours.

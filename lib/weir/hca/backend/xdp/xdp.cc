@@ -80,7 +80,6 @@ class XdpBackend final : public Backend {
     if (sniffer_.has_value()) sniffer_->CountDrops(counters_);
     return counters_.all();
   }
-  std::string TakeWarning() override;
 
  private:
   XdpParts parts_;
@@ -93,7 +92,6 @@ class XdpBackend final : public Backend {
   // Set-up only below.
   alignas(kCacheLine) BackendInfo info_;
   size_t copying_rules_ = 0;
-  bool gone_told_ = false;
 };
 
 // Frames leave through the queues that exist in both directions.
@@ -175,14 +173,6 @@ bool XdpBackend::ArmReceive() noexcept {
 void XdpBackend::ClearWake() noexcept {
   parts_.wake.Disarm(parts_.sockets);
   if (sniffer_.has_value()) sniffer_->ClearWake();
-}
-
-std::string XdpBackend::TakeWarning() {
-  if (gone_told_ || !IsNetdevGone(parts_.promiscuous.get())) return {};
-  gone_told_ = true;
-  return absl::StrCat("xdp:", info_.netdev,
-                      ": the netdev is gone; nothing will arrive, what is sent "
-                      "is dropped (tx_no_netdev)");
 }
 
 // Nothing is received through this socket, but it knows when the netdev goes.
