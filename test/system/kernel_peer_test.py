@@ -6,7 +6,6 @@
 
 import json
 import subprocess
-import sys
 import unittest
 
 import l2fwd
@@ -111,24 +110,10 @@ class KernelPeerTest(unittest.TestCase):
         self.assert_no_ping_lost(20, '-i0.01', '-s20000', _RIGHT)
         self.assert_no_ping_lost(20, '-i0.01', '-s20000', '-6', _RIGHT6)
 
-    def add_vlan(self, namespace, address):
-        """A netdev in `namespace` whose frames use VLAN 7 of veth0."""
-        namespace.run('ip', 'link', 'add', 'vlan7', 'type', 'veth', 'peer',
-                      'name', 'tagger')
-        for netdev in ('vlan7', 'tagger'):
-            namespace.run('ip', 'link', 'set', netdev, 'up')
-        namespace.run('ip', 'addr', 'add', address, 'dev', 'vlan7')
-        relay = namespace.popen(sys.executable, vlan_relay.__file__, 'tagger',
-                                'veth0', '7', stdout=subprocess.PIPE)
-        self.addCleanup(relay.stdout.close)
-        self.addCleanup(relay.wait)
-        self.addCleanup(relay.kill)
-        self.assertEqual(relay.stdout.readline(), 'ready\n')
-
     def test_carries_vlan_tags(self):
         self.join()
-        self.add_vlan(self.left, '10.8.0.1/24')
-        self.add_vlan(self.right, '10.8.0.2/24')
+        vlan_relay.add(self, self.left, '10.8.0.1/24')
+        vlan_relay.add(self, self.right, '10.8.0.2/24')
         self.assert_no_ping_lost(100, '-i0.001', '10.8.0.2')
         # Sizes around the MTU: with the tag the frame is four bytes longer.
         self.assert_no_ping_lost(20, '-i0.01', '-s1472', '-Mdo', '10.8.0.2')

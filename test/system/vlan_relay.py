@@ -9,6 +9,7 @@ OUTSIDE with that tag go to INSIDE without it. Prints a line when it is ready.
 import select
 import socket
 import struct
+import subprocess
 import sys
 
 # <linux/if_packet.h>: the kernel takes the tag out of the frame and hands it
@@ -39,6 +40,21 @@ def _receive(endpoint):
             status, _, _, _, _, tci, _ = struct.unpack('=IIIHHHH', data)
             return frame, tci & 0xfff if status & _VLAN_VALID else None
     return frame, None
+
+
+def add(case, namespace, address):
+    """A netdev vlan7 in `namespace` whose frames use VLAN 7 of veth0."""
+    namespace.run('ip', 'link', 'add', 'vlan7', 'type', 'veth', 'peer',
+                  'name', 'tagger')
+    for netdev in ('vlan7', 'tagger'):
+        namespace.run('ip', 'link', 'set', netdev, 'up')
+    namespace.run('ip', 'addr', 'add', address, 'dev', 'vlan7')
+    relay = namespace.popen(sys.executable, __file__, 'tagger', 'veth0', '7',
+                            stdout=subprocess.PIPE)
+    case.addCleanup(relay.stdout.close)
+    case.addCleanup(relay.wait)
+    case.addCleanup(relay.kill)
+    case.assertEqual(relay.stdout.readline(), 'ready\n')
 
 
 def main():

@@ -39,6 +39,8 @@ namespace weir {
 struct AppOptions {
   // Of the program, for messages.
   std::string name;
+  // Of AppInfo::commands, empty if there are none.
+  std::string command = {};
   // Names of ports, as Port::Open takes them.
   std::vector<std::string> ports;
   // Where pipelines go, in turn, as Topology::ParseLcores takes them; empty:
@@ -78,6 +80,9 @@ class App {
   App(const App&) = delete;
   App& operator=(const App&) = delete;
   ~App() = default;
+
+  // What of AppInfo::commands the command line says.
+  const std::string& command() const noexcept { return options_.command; }
 
   // Opens the ports of the command line, in its order, and the one mbuf pool
   // that serves them. They live as long as the app. Where little memory may be

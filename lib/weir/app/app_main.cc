@@ -1,5 +1,6 @@
 #include "weir/app/app_main.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "absl/flags/parse.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "weir/app/command_line.h"
 #include "weir/app/flag_values.h"
 
@@ -50,8 +52,12 @@ constexpr absl::string_view kPortHelp =
 
 void PrintHelp(absl::string_view name, const AppInfo& info) {
   const std::string text =
-      absl::StrCat(info.about, "\n\nUsage: ", name, " [FLAG...] PORT...\n\n",
-                   kPortHelp, "\n", FormatFlags(name, info.examples));
+      absl::StrCat(info.about, "\n\nUsage: ", name, " ",
+                   info.commands.empty()
+                       ? ""
+                       : absl::StrCat(absl::StrJoin(info.commands, "|"), " "),
+                   "[FLAG...] PORT...\n\n", kPortHelp, "\n",
+                   FormatFlags(name, info.examples));
   std::fputs(text.c_str(), stdout);
 }
 
@@ -81,6 +87,24 @@ absl::StatusOr<AppOptions> ReadFlags(AppOptions options) {
   return options;
 }
 
+// Moves the command from the front of the arguments to where it belongs.
+absl::Status TakeCommand(const AppInfo& info, AppOptions& options) {
+  if (info.commands.empty()) return absl::OkStatus();
+  const std::string wanted = absl::StrJoin(info.commands, ", ");
+  if (options.ports.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("want one of ", wanted, " first; see --help"));
+  }
+  options.command = options.ports.front();
+  options.ports.erase(options.ports.begin());
+  if (std::find(info.commands.begin(), info.commands.end(), options.command) ==
+      info.commands.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("want one of ", wanted, " first, got ", options.command));
+  }
+  return absl::OkStatus();
+}
+
 // Runs the app and returns what the process ends with.
 absl::StatusOr<int> Run(AppOptions parsed, absl::Status (*run)(App&)) {
   absl::StatusOr<AppOptions> options = ReadFlags(std::move(parsed));
@@ -104,15 +128,18 @@ int AppMain(int argc, char** argv, const AppInfo& info,
     return 0;
   }
   const std::vector<char*> arguments = absl::ParseCommandLine(argc, argv);
-  for (size_t i = 1; i < arguments.size(); ++i) {
-    options.ports.emplace_back(arguments[i]);
-  }
+  options.ports.assign(arguments.begin() + 1, arguments.end());
   if (options.ports.empty() && absl::GetFlag(FLAGS_demo)) {
     options.ports = info.demo_ports;
     options.duration = kDemoDuration;
   }
   const std::string name = options.name;
-  const absl::StatusOr<int> exit_code = Run(std::move(options), run);
+  absl::StatusOr<int> exit_code = 1;
+  if (const absl::Status command = TakeCommand(info, options); command.ok()) {
+    exit_code = Run(std::move(options), run);
+  } else {
+    exit_code = command;
+  }
   if (exit_code.ok()) return *exit_code;
   std::fprintf(stderr, "%s: %s\n", name.c_str(),
                std::string(exit_code.status().message()).c_str());

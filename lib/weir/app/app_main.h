@@ -18,6 +18,8 @@ struct AppInfo {
   absl::string_view about;
   // Command lines without the program's name, one a line.
   absl::string_view examples = {};
+  // What the first argument has to be one of, if there are any: App::command.
+  std::vector<std::string> commands = {};
   // The ports of --demo, for a command line that names none; the app then ends
   // by itself after five seconds unless --duration says otherwise.
   std::vector<std::string> demo_ports = {};

@@ -91,6 +91,7 @@ Bytes Expected4(const Bytes& like, const Bytes& payload) {
       .Ipv4("192.0.2.1", "233.252.0.5", {.ttl = 4, .id = id})
       .Udp(30001, 5001)
       .Raw(payload)
+      .PadTo(60)
       .Build();
 }
 
@@ -115,6 +116,7 @@ TEST(UdpSourceTest, MakesDatagramsOverIpv6) {
             .Ipv6("2001:db8::1", "ff3e::8000:5", {.hop_limit = 4})
             .Udp(30001, 5001)
             .Raw(payload)
+            .PadTo(60)
             .Build();
     ASSERT_THAT(out, SizeIs(1)) << bytes;
     EXPECT_TRUE(out[0] == expected) << bytes;
@@ -124,14 +126,14 @@ TEST(UdpSourceTest, MakesDatagramsOverIpv6) {
 TEST(UdpSourceTest, TagsFrames) {
   UdpAddresses addresses = Ipv4();
   addresses.vlan = 7;
-  Rig rig({.addresses = addresses}, MemoryPayload(PayloadOf(9), 9, 1));
+  Rig rig({.addresses = addresses}, MemoryPayload(PayloadOf(99), 99, 1));
   auto out = rig.Run();
   ASSERT_THAT(out, SizeIs(1));
   EXPECT_EQ(Bytes(out[0].begin() + 12, out[0].begin() + 18),
             (Bytes{std::byte{0x81}, std::byte{0}, std::byte{0}, std::byte{7},
                    std::byte{8}, std::byte{0}}));
   out[0].erase(out[0].begin() + 12, out[0].begin() + 16);
-  EXPECT_EQ(out[0], Expected4(out[0], PayloadOf(9)));
+  EXPECT_EQ(out[0], Expected4(out[0], PayloadOf(99)));
 }
 
 TEST(UdpSourceTest, GivesEachDatagramAnIdOfItsOwn) {
@@ -164,7 +166,8 @@ TEST(UdpSourceTest, EndsWithItsPayload) {
   ASSERT_THAT(out, SizeIs(7));
   const std::array<size_t, 7> sizes = {10, 10, 5, 10, 10, 5, 10};
   for (size_t i = 0; i < out.size(); ++i) {
-    EXPECT_EQ(out[i].size(), 42 + sizes[i]) << i;
+    EXPECT_EQ(out[i][39], static_cast<std::byte>(8 + sizes[i])) << i;
+    EXPECT_EQ(out[i].size(), 60U) << i;
   }
   EXPECT_TRUE(rig.Finish());
 }

@@ -140,7 +140,18 @@ Mbuf* UdpHeaders::Make(std::span<const std::byte> payload,
     payload = payload.subspan(part);
     last = &segment;
   } while (!payload.empty());
+  PadToMinimum(*packet);
   return packet;
+}
+
+// Frames are what a wire carries, wherever they are sent.
+void UdpHeaders::PadToMinimum(Mbuf& packet) noexcept {
+  const uint32_t bytes = packet.frame_bytes();
+  if (bytes >= net::kMinFrameBytes) return;
+  packet.SetLength(net::kMinFrameBytes);
+  const std::span<std::byte> trailer = packet.bytes().subspan(bytes);
+  std::fill(trailer.begin(), trailer.end(), std::byte{0});
+  packet.info().trailer_bytes = static_cast<uint16_t>(trailer.size());
 }
 
 void UdpHeaders::FinishHeaders(std::span<std::byte> frame,

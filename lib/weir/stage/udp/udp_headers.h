@@ -53,9 +53,9 @@ class UdpHeaders {
   }
 
   // A packet with `payload`, which is not longer than that, copied behind the
-  // headers, in as many segments as it takes; checksums are left to
-  // FillChecksums. Each has another identification than the 65535 before it.
-  // Null if there are not enough mbufs.
+  // headers, in as many segments as it takes, padded to net::kMinFrameBytes;
+  // checksums are left to FillChecksums. Each has another identification than
+  // the 65535 before it. Null if there are not enough mbufs.
   Mbuf* Make(std::span<const std::byte> payload, MbufCache& cache) noexcept;
 
  private:
@@ -66,6 +66,7 @@ class UdpHeaders {
   explicit UdpHeaders(const UdpAddresses& addresses);
 
   size_t Append(const void* header, size_t bytes) noexcept;
+  static void PadToMinimum(Mbuf& packet) noexcept;
   void FinishHeaders(std::span<std::byte> frame, size_t payload_bytes) noexcept;
 
   std::array<std::byte, kMaxBytes> template_;

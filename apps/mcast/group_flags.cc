@@ -1,0 +1,50 @@
+#include "apps/mcast/group_flags.h"
+
+#include <variant>
+
+#include "absl/flags/flag.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "weir/net/group_address.h"
+
+ABSL_FLAG(std::string, group, "",
+          "the multicast group, such as 239.1.2.3 or ff3e::8000:1");
+ABSL_FLAG(uint32_t, udp_port, 0, "the UDP port that datagrams go to");
+ABSL_FLAG(std::string, ip, "",
+          "the address to send from; that of the netdev below the port if "
+          "empty");
+ABSL_FLAG(uint32_t, vlan, 0, "the VLAN to be on, 1 to 4094; 0: no tag");
+
+namespace weir::mcast {
+
+absl::StatusOr<net::IpAddress> ReadGroup(absl::string_view text) {
+  const auto group = net::ParseIpAddress(text);
+  if (group &&
+      std::visit([](const auto& a) { return net::IsGroup(a); }, *group)) {
+    return *group;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--group: want a multicast group such as 239.1.2.3 or "
+                   "ff3e::8000:1, got ",
+                   text.empty() ? "nothing" : text));
+}
+
+absl::StatusOr<uint16_t> ReadUdpPort(absl::string_view flag, uint32_t value) {
+  if (value == 0 || value > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": want a UDP port from 1 to 65535, got ", value));
+  }
+  return static_cast<uint16_t>(value);
+}
+
+absl::StatusOr<std::optional<uint16_t>> ReadVlan() {
+  const uint32_t vlan = absl::GetFlag(FLAGS_vlan);
+  if (vlan == 0) return std::optional<uint16_t>();
+  if (vlan > 4094) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--vlan: want 1 to 4094, or 0 for no tag, got ", vlan));
+  }
+  return std::optional<uint16_t>(static_cast<uint16_t>(vlan));
+}
+
+}  // namespace weir::mcast
