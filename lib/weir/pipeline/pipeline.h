@@ -30,14 +30,8 @@
 
 namespace weir {
 
-// `Pipeline{inlet, stages..., outlet}`. An inlet may have `bool finished()
-// const noexcept`, true once no packet will ever come, kBetweenLcores, if what
-// waits in it was received before and has to be drained, `RingSnapshot ring()
-// const`, if it is one end of a ring, and `bool Close() noexcept`, if others
-// put packets into it: from the first call on none is put in, and it returns
-// true once Receive has given all that were. An outlet may have `void Close()
-// noexcept`, called when nothing more will come. Owner lcore only, save
-// Snapshot.
+// `Pipeline{inlet, stages..., outlet}`; queue.h says what inlets and outlets may
+// have. Owner lcore only, save Snapshot.
 template <Inlet In, typename... Parts>
 class Pipeline {
   static_assert(sizeof...(Parts) > 0, "a pipeline ends in an outlet");

@@ -13,6 +13,12 @@ namespace weir {
 
 // Receive appends up to kDefaultBurst packets to an empty burst; fewer, or
 // none, if there are no more. Owner lcore only.
+//
+// An inlet may have `bool finished() const noexcept`, true once no packet will
+// ever come; kBetweenLcores, if what waits in it was received before and has to
+// be drained; `RingSnapshot ring() const`, if it is one end of a ring; and `bool
+// Close() noexcept`, if others put packets into it: from the first call on none
+// is put in, and it returns true once Receive has given all that were.
 template <typename T>
 concept Inlet = std::movable<T> &&
     requires(T inlet, Burst& burst, Lcore& lcore) {

@@ -95,13 +95,10 @@ class ReassemblyTable {
   void Publish() noexcept { counts_.Publish(); }
 
   // Forgets the datagrams whose time is up at `now`, the oldest first and
-  // `most` of them at most. A datagram whose time is up gets no fragment, even
-  // if it is not forgotten yet.
+  // `most` of them at most. One whose time is up gets no fragment any more.
   void Expire(uint64_t now, uint32_t most, MbufCache& cache) noexcept;
-
-  // When the time of the next datagram is up; the end of time if there is none.
+  // When the time of the next is up; the end of time if there is none.
   uint64_t next_deadline() const noexcept;
-
   // Forgets all: those whose time is up at `now`, then the others.
   void Close(uint64_t now, MbufCache& cache) noexcept;
 
