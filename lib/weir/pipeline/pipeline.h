@@ -30,8 +30,8 @@
 
 namespace weir {
 
-// `Pipeline{inlet, stages..., outlet}`; queue.h says what inlets and outlets may
-// have. Owner lcore only, save Snapshot.
+// `Pipeline{inlet, stages..., outlet}`; queue.h says what inlets and outlets
+// may have. Owner lcore only, save Snapshot.
 template <Inlet In, typename... Parts>
 class Pipeline {
   static_assert(sizeof...(Parts) > 0, "a pipeline ends in an outlet");

@@ -16,9 +16,9 @@ namespace weir {
 //
 // An inlet may have `bool finished() const noexcept`, true once no packet will
 // ever come; kBetweenLcores, if what waits in it was received before and has to
-// be drained; `RingSnapshot ring() const`, if it is one end of a ring; and `bool
-// Close() noexcept`, if others put packets into it: from the first call on none
-// is put in, and it returns true once Receive has given all that were.
+// be drained; `RingSnapshot ring() const`, if it is one end of a ring; and
+// `bool Close() noexcept`, if others put packets into it: from the first call
+// on none is put in, and it returns true once Receive has given all that were.
 template <typename T>
 concept Inlet = std::movable<T> &&
     requires(T inlet, Burst& burst, Lcore& lcore) {
