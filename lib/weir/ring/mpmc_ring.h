@@ -32,8 +32,9 @@
 
 namespace weir {
 
-// Objects of one producer come out in its order. Any thread.
-template <typename T>
+// Objects of one producer come out in its order. `Atomic` is std::atomic, or
+// what a test puts in its place to go through all interleavings. Any thread.
+template <typename T, template <typename> typename Atomic = std::atomic>
 class MpmcRing {
   static_assert(std::is_trivially_copyable_v<T> &&
                     std::is_default_constructible_v<T>,
@@ -95,7 +96,7 @@ class MpmcRing {
 
  private:
   struct Slot {
-    std::atomic<uint32_t> turn;
+    Atomic<uint32_t> turn;
     T value;
   };
   struct Claim {
@@ -114,7 +115,7 @@ class MpmcRing {
   // Moves `index` over the slots ready from there on, `limit` at most; a slot
   // at position p is ready when its turn is p + `ahead`. The index has 64 bits,
   // so that it does not come round while a thread sleeps between load and swap.
-  Claim ClaimRun(std::atomic<uint64_t>& index, uint32_t ahead,
+  Claim ClaimRun(Atomic<uint64_t>& index, uint32_t ahead,
                  size_t limit) noexcept {
     uint64_t begin = index.load(std::memory_order_relaxed);
     while (true) {
@@ -138,9 +139,9 @@ class MpmcRing {
   }
 
   // Moved by producers.
-  alignas(kCacheLine) std::atomic<uint64_t> tail_;
+  alignas(kCacheLine) Atomic<uint64_t> tail_;
   // Moved by consumers.
-  alignas(kCacheLine) std::atomic<uint64_t> head_;
+  alignas(kCacheLine) Atomic<uint64_t> head_;
   // Set-up only below.
   alignas(kCacheLine) std::unique_ptr<Slot[]> slots_;
   uint32_t mask_;
