@@ -85,14 +85,13 @@ class SoakTest(unittest.TestCase):
 
     def test_xdp(self):
         netns.require()
-        # The kernel itself has nothing to say here.
-        netns.run('sysctl', '-qw', 'net.ipv6.conf.all.disable_ipv6=1',
-                  'net.ipv6.conf.default.disable_ipv6=1')
         for side in ('near', 'far'):
             netns.run('ip', 'link', 'add', side, 'type', 'veth', 'peer',
                       'name', f'{side}peer')
             self.addCleanup(netns.run, 'ip', 'link', 'delete', side)
             for netdev in (side, f'{side}peer'):
+                # Without an address the kernel itself has nothing to say.
+                netns.run('ip', 'link', 'set', netdev, 'addrgenmode', 'none')
                 netns.run('ip', 'link', 'set', netdev, 'up')
         for workers in options.workers:
             with self.subTest(workers=workers):
