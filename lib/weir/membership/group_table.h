@@ -1,5 +1,5 @@
-// The groups that a host keeps: found by address, gone through in a row, in
-// memory that was there from the start.
+// The groups that a host or a router keeps: found by address, gone through in a
+// row, in memory that was there from the start.
 
 #ifndef WEIR_MEMBERSHIP_GROUP_TABLE_H_
 #define WEIR_MEMBERSHIP_GROUP_TABLE_H_
@@ -15,13 +15,14 @@
 
 namespace weir {
 
-// Owner lcore only.
-template <typename Address>
-class GroupTable {
+// `State` has a group, Reserve and Begin. Owner lcore only.
+template <typename State>
+class BasicGroupTable {
  public:
-  using State = GroupState<Address>;
+  using Address = decltype(State::group);
 
-  GroupTable(uint32_t max_groups, uint32_t max_sources) : states_(max_groups) {
+  BasicGroupTable(uint32_t max_groups, uint32_t max_sources)
+      : states_(max_groups) {
     for (State& state : states_) state.Reserve(max_sources);
     // Twice as many: the map makes room in place while it is half empty.
     index_.reserve(size_t{2} * max_groups);
@@ -63,6 +64,10 @@ class GroupTable {
   absl::flat_hash_map<decltype(Address::octets), uint32_t> index_;
   uint32_t size_ = 0;
 };
+
+// That of a host.
+template <typename Address>
+using GroupTable = BasicGroupTable<GroupState<Address>>;
 
 }  // namespace weir
 

@@ -1,5 +1,7 @@
 #include "weir/membership/igmp.h"
 
+#include <algorithm>
+
 #include "weir/base/big_endian.h"
 #include "weir/membership/group_records.h"
 #include "weir/membership/response_code.h"
@@ -103,6 +105,22 @@ size_t Igmp::WriteOldReport(std::span<std::byte> out, uint8_t version,
 size_t Igmp::WriteLeave(std::span<std::byte> out,
                         const Address& group) noexcept {
   return WriteMessage(out, net::kIgmp2Leave, group);
+}
+
+size_t Igmp::WriteQuery(std::span<std::byte> out,
+                        const GroupMessage<Address>& query,
+                        std::span<const Address> sources) noexcept {
+  const net::Igmp3Query header{
+      {net::kIgmpQuery, WriteCode8(query.max_response_ns / kNsPerTenth),
+       Be16(0), query.group},
+      static_cast<uint8_t>((query.is_suppressed ? 8U : 0U) |
+                           (query.robustness & 7U)),
+      WriteCode8(query.interval_ns / kNsPerSecond),
+      Be16(static_cast<uint16_t>(sources.size()))};
+  net::StoreHeader(out, 0, header);
+  const std::span<const std::byte> list = std::as_bytes(sources);
+  std::copy(list.begin(), list.end(), out.begin() + sizeof header);
+  return sizeof header + list.size();
 }
 
 void Igmp::Finish(std::span<std::byte> message, const Header&) noexcept {

@@ -1,5 +1,7 @@
 #include "weir/membership/mld.h"
 
+#include <algorithm>
+
 #include "weir/base/big_endian.h"
 #include "weir/membership/group_records.h"
 #include "weir/membership/response_code.h"
@@ -100,6 +102,23 @@ size_t Mld::WriteOldReport(std::span<std::byte> out, uint8_t /*version*/,
 size_t Mld::WriteLeave(std::span<std::byte> out,
                        const Address& group) noexcept {
   return WriteMessage(out, net::kMld1Done, group);
+}
+
+size_t Mld::WriteQuery(std::span<std::byte> out,
+                       const GroupMessage<Address>& query,
+                       std::span<const Address> sources) noexcept {
+  const net::Mld2Query header{
+      {net::kMldQuery, 0, Be16(0),
+       Be16(WriteCode16(query.max_response_ns / kNsPerMs)), Be16(0),
+       query.group},
+      static_cast<uint8_t>((query.is_suppressed ? 8U : 0U) |
+                           (query.robustness & 7U)),
+      WriteCode8(query.interval_ns / kNsPerSecond),
+      Be16(static_cast<uint16_t>(sources.size()))};
+  net::StoreHeader(out, 0, header);
+  const std::span<const std::byte> list = std::as_bytes(sources);
+  std::copy(list.begin(), list.end(), out.begin() + sizeof header);
+  return sizeof header + list.size();
 }
 
 void Mld::Finish(std::span<std::byte> message, const Header& ip) noexcept {

@@ -64,6 +64,12 @@ struct Mld {
   static size_t WriteLeave(std::span<std::byte> out,
                            const Address& group) noexcept;
 
+  // Writes a query of the newest version with sources, as `query` says, without
+  // checksum; returns its bytes, for which there is room in `out`.
+  static size_t WriteQuery(std::span<std::byte> out,
+                           const GroupMessage<Address>& query,
+                           std::span<const Address> sources) noexcept;
+
   // Fills in the checksum of a whole message that `ip` carries.
   static void Finish(std::span<std::byte> message, const Header& ip) noexcept;
 };
