@@ -161,6 +161,26 @@ void Interleaving::Await(std::function<bool()> condition) {
   seen_[running_] = Mix(seen_[running_], 0);
 }
 
+// Whose stores those are follows from their order, which is part of the state.
+void Interleaving::LearnFrom(size_t thread, const View& view) {
+  for (size_t place = 0; place < orders_.size(); ++place) {
+    if (view.at(place) <= views_[thread]->at(place)) continue;
+    views_[thread]->Raise(place, view.at(place));
+    seen_[thread] = Mix(seen_[thread], Mix(place, view.at(place)));
+  }
+}
+
+void Interleaving::FenceAll() {
+  const size_t me = running_;
+  for (size_t other = 1; other < views_.size(); ++other) {
+    if (other == me) continue;
+    Step();
+    const View mine = *views_[me];
+    LearnFrom(me, *views_[other]);
+    LearnFrom(other, mine);
+  }
+}
+
 void Interleaving::RaiseTotal(size_t place, uint32_t store) {
   if (store <= total_view_.at(place)) return;
   total_view_.Raise(place, store);

@@ -76,6 +76,10 @@ class Interleaving {
   // go on, that is a failure.
   void Await(std::function<bool()> condition);
 
+  // A fence that every other thread is made to execute, one after the other,
+  // wherever it is, and that this one executes with each (membarrier).
+  void FenceAll();
+
   // The rest is for atomics.
   size_t thread() const noexcept { return running_; }
   View& view() noexcept { return *views_[running_]; }
@@ -105,6 +109,7 @@ class Interleaving {
   size_t Pick(size_t count);
   bool IsNewState();
   void Resume(size_t thread);
+  void LearnFrom(size_t thread, const View& view);
 
   // Of earlier runs.
   std::vector<std::unique_ptr<Fiber>> idle_;

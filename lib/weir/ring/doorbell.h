@@ -27,7 +27,9 @@
 namespace weir {
 
 // On a cache line of its own: while nobody sleeps it stays with the sender.
-class alignas(kCacheLine) Doorbell {
+// `Atomic` is as for SpscRing.
+template <template <typename> typename Atomic>
+class alignas(kCacheLine) BasicDoorbell {
  public:
   // The number of an Arm, kQuiet if there is none that is not taken back.
   using Ticket = uint32_t;
@@ -53,10 +55,12 @@ class alignas(kCacheLine) Doorbell {
   }
 
  private:
-  std::atomic<Ticket> armed_{kQuiet};
+  Atomic<Ticket> armed_{kQuiet};
   // Of the receiver.
   Ticket last_ = kQuiet;
 };
+
+using Doorbell = BasicDoorbell<std::atomic>;
 
 }  // namespace weir
 

@@ -29,8 +29,9 @@
 namespace weir {
 
 // The shared part. Apps hold the ends below, which see to it that there is one
-// producer and one consumer.
-template <typename T>
+// producer and one consumer. `Atomic` is std::atomic, or what a test puts in
+// its place to go through all interleavings.
+template <typename T, template <typename> typename Atomic = std::atomic>
 class SpscRing {
   static_assert(std::is_trivially_copyable_v<T>,
                 "objects cross lcores as bytes");
@@ -133,17 +134,17 @@ class SpscRing {
   }
 
   // Publishes what was copied before; `index` is this side's own.
-  static void MoveBy(std::atomic<uint32_t>& index, size_t count) noexcept {
+  static void MoveBy(Atomic<uint32_t>& index, size_t count) noexcept {
     index.store(
         index.load(std::memory_order_relaxed) + static_cast<uint32_t>(count),
         std::memory_order_release);
   }
 
   // Written by the producer.
-  alignas(kCacheLine) std::atomic<uint32_t> tail_;
+  alignas(kCacheLine) Atomic<uint32_t> tail_;
   uint32_t known_head_;
   // Written by the consumer.
-  alignas(kCacheLine) std::atomic<uint32_t> head_;
+  alignas(kCacheLine) Atomic<uint32_t> head_;
   uint32_t known_tail_;
   // Set-up only below.
   alignas(kCacheLine) Slots slots_;
