@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -240,7 +241,7 @@ TEST_F(IdleTest, WakesThePipelineBehindARing) {
   runtime->Launch({}, Pipeline{WorkInlet(work_), std::move(to)});
   runtime->Launch({}, Pipeline{std::move(from), CountingOutlet(sent)});
   ASSERT_TRUE(runtime->Start().ok());
-  auto shortest = Clock::duration::max();
+  std::vector<Clock::duration> took;
   for (uint64_t i = 1; i <= 20; ++i) {
     const uint64_t slept = runtime->Snapshot().back().sleeps;
     ASSERT_TRUE(
@@ -249,9 +250,11 @@ TEST_F(IdleTest, WakesThePipelineBehindARing) {
     work_->given = i;
     eventfd_write(work_->fd, 1);
     ASSERT_TRUE(WaitUntil([&] { return *sent == i; }));
-    shortest = std::min(shortest, Clock::now() - begin);
+    took.push_back(Clock::now() - begin);
   }
-  EXPECT_LT(shortest, std::chrono::milliseconds(20));
+  // Without a wake-up, what is left of 100 ms; three of four for more than 25.
+  std::ranges::sort(took);
+  EXPECT_LT(took[5], std::chrono::milliseconds(20));
 }
 
 TEST_F(IdleTest, WakesThePipelineBehindARingThatEnds) {
