@@ -5,8 +5,8 @@ nothing left over.
 
     soak_test.py [--packets=N] [--workers=N,...] [SoakTest.test_wire]
 
-N packets (200,000) for each number of workers (0, 1, 2, 4, 8; 0: run to
-completion) over wire and a twentieth of them over xdp. A long one:
+N packets (50,000) for each number of workers (0, 1, 2, 4, 8; 0: run to
+completion) over wire and a tenth of them over xdp. A long one:
 
     bazel test -c opt --test_timeout=3600 --test_output=streamed \\
         --test_arg=--packets=100000000 --test_arg=SoakTest.test_wire \\
@@ -30,7 +30,7 @@ PEER = os.path.abspath('test/system/soak/soak_peer')
 # AF_XDP hold.
 XDP_WINDOW = 512
 
-options = argparse.Namespace(packets=200_000, workers=[0, 1, 2, 4, 8])
+options = argparse.Namespace(packets=50_000, workers=[0, 1, 2, 4, 8])
 
 
 class SoakTest(unittest.TestCase):
@@ -97,7 +97,7 @@ class SoakTest(unittest.TestCase):
             with self.subTest(workers=workers):
                 self.soak(('xdp:near', 'xdp:far'),
                           ('xdp:nearpeer', 'xdp:farpeer'), workers,
-                          options.packets // 20, XDP_WINDOW)
+                          options.packets // 10, XDP_WINDOW)
 
 
 def read_options():
