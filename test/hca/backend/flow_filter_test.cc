@@ -22,7 +22,7 @@
 #include "gtest/gtest.h"
 #include "test/support/frame.h"
 #include "weir/base/big_endian.h"
-#include "weir/hca/backend/unique_fd.h"
+#include "weir/base/unique_fd.h"
 
 namespace weir::hca {
 namespace {

@@ -26,8 +26,8 @@
 #include "test/hca/backend/backend_rig.h"
 #include "test/hca/backend/kernel_host.h"
 #include "test/support/frame.h"
+#include "weir/base/unique_fd.h"
 #include "weir/hca/backend/packet.h"
-#include "weir/hca/backend/unique_fd.h"
 
 namespace weir::hca {
 namespace {

@@ -16,7 +16,7 @@
 #include "test/hca/backend/backend_rig.h"
 #include "test/support/child_process.h"
 #include "test/support/own_wire.h"
-#include "weir/hca/backend/unique_fd.h"
+#include "weir/base/unique_fd.h"
 #include "weir/hca/backend/wire/layout.h"
 #include "weir/hca/backend/wire/wire.h"
 

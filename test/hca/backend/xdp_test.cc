@@ -18,7 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "test/hca/backend/xdp_rig.h"
-#include "weir/hca/backend/unique_fd.h"
+#include "weir/base/unique_fd.h"
 #include "weir/hca/device_key.h"
 
 namespace weir::hca {

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "weir/hca/backend/unique_fd.h"
+#include "weir/base/unique_fd.h"
 
 namespace weir::hca {
 

@@ -14,14 +14,15 @@
 #include "absl/strings/str_cat.h"
 #include "weir/base/errno_status.h"
 #include "weir/hca/backend/capture_file.h"
-#include "weir/hca/backend/capture_format.h"
+#include "weir/net/capture_format.h"
 
 namespace weir::hca {
 namespace {
 
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr mode_t kFileMode = 0666;
-constexpr size_t kBufferBytes = (size_t{1} << 20) + sizeof(PcapRecordHeader);
+constexpr size_t kBufferBytes =
+    (size_t{1} << 20) + sizeof(net::PcapRecordHeader);
 
 // The snaplen of tcpdump; readers take it for an upper bound of any record.
 constexpr uint32_t kSnaplenBytes = 262144;
@@ -78,7 +79,7 @@ std::pair<uint64_t, size_t> WholeRecords(std::span<const std::byte> bytes,
   uint64_t frames = 0;
   size_t end = 0;
   while (end < bytes.size()) {
-    PcapRecordHeader header;
+    net::PcapRecordHeader header;
     std::memcpy(&header, bytes.data() + end, sizeof header);
     const size_t next = end + sizeof header + header.captured_bytes;
     if (next > limit) break;
@@ -116,12 +117,12 @@ absl::StatusOr<CaptureWriter> CaptureWriter::Create(const std::string& path,
   if (ftruncate(fd.get(), 0) != 0 && errno != EINVAL) {
     return ErrnoStatus(errno, {.object = path, .call = "ftruncate"});
   }
-  const PcapFileHeader header = {.magic = kPcapMagicNanoseconds,
-                                 .version_major = 2,
-                                 .version_minor = 4,
-                                 .reserved = {0, 0},
-                                 .snaplen_bytes = kSnaplenBytes,
-                                 .link_type = kLinkTypeEthernet};
+  const net::PcapFileHeader header = {.magic = net::kPcapMagicNanoseconds,
+                                      .version_major = 2,
+                                      .version_minor = 4,
+                                      .reserved = {0, 0},
+                                      .snaplen_bytes = kSnaplenBytes,
+                                      .link_type = net::kLinkTypeEthernet};
   int error = 0;
   const NoSigpipe hold;
   if (WriteAll(fd.get(), std::as_bytes(std::span(&header, 1)), error) !=
@@ -140,7 +141,7 @@ CaptureWriter::CaptureWriter(UniqueFd fd, bool is_regular, off_t size_bytes)
 bool CaptureWriter::Append(std::span<const iovec> segments,
                            uint32_t length_bytes,
                            uint64_t timestamp_ns) noexcept {
-  const PcapRecordHeader header = {
+  const net::PcapRecordHeader header = {
       .seconds = static_cast<uint32_t>(timestamp_ns / kNsPerSecond),
       .fraction = static_cast<uint32_t>(timestamp_ns % kNsPerSecond),
       .captured_bytes = length_bytes,

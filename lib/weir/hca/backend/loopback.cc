@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "weir/base/cache_line.h"
 #include "weir/base/errno_status.h"
-#include "weir/hca/backend/unique_fd.h"
+#include "weir/base/unique_fd.h"
 #include "weir/net/ethernet.h"
 #include "weir/ring/byte_ring.h"
 #include "weir/ring/doorbell.h"

@@ -17,9 +17,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "weir/base/unique_fd.h"
 #include "weir/hca/backend/netdev.h"
 #include "weir/hca/backend/offload_header.h"
-#include "weir/hca/backend/unique_fd.h"
 
 namespace weir::hca {
 

@@ -13,10 +13,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "weir/base/unique_fd.h"
 #include "weir/hca/backend/backend.h"
 #include "weir/hca/backend/netdev.h"
 #include "weir/hca/backend/packet_counters.h"
-#include "weir/hca/backend/unique_fd.h"
 #include "weir/net/ethernet.h"
 
 namespace weir::hca {

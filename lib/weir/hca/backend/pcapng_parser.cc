@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "weir/base/big_endian.h"
-#include "weir/hca/backend/capture_format.h"
+#include "weir/net/capture_format.h"
 
 namespace weir::hca {
 namespace {
@@ -56,12 +56,13 @@ uint64_t TicksToNs(uint64_t ticks, uint8_t resolution) noexcept {
 template <typename T>
 T PcapngParser::Load(std::span<const std::byte> bytes,
                      size_t offset) const noexcept {
-  return LoadInteger<T>(bytes.data() + offset, swapped_);
+  return net::LoadInteger<T>(bytes.data() + offset, swapped_);
 }
 
 bool PcapngParser::Recognises(std::span<const std::byte> file) noexcept {
   return file.size() >= sizeof(uint32_t) &&
-         LoadInteger<uint32_t>(file.data(), false) == kBlockSectionHeader;
+         net::LoadInteger<uint32_t>(file.data(), false) ==
+             net::kBlockSectionHeader;
 }
 
 absl::StatusOr<PcapngParser> PcapngParser::Create(
@@ -76,7 +77,7 @@ absl::StatusOr<PcapngParser> PcapngParser::Create(
     block = parser.NextBlock();
   }
   for (const Interface& interface : parser.interfaces_) {
-    if (interface.link_type != kLinkTypeEthernet) {
+    if (interface.link_type != net::kLinkTypeEthernet) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": link type ", LinkTypeText(interface.link_type),
                        "; only Ethernet captures can be read"));
@@ -113,14 +114,14 @@ std::optional<PcapngParser::Block> PcapngParser::NextBlock() noexcept {
   block_position_ = position_;
   const std::span<const std::byte> rest = file_.subspan(position_);
   if (rest.empty()) return std::nullopt;
-  if (rest.size() < kBlockFrameBytes) {
+  if (rest.size() < net::kBlockFrameBytes) {
     SetDefect("the file ends inside the block");
     return std::nullopt;
   }
   const auto type = Load<uint32_t>(rest, 0);
-  if (type == kBlockSectionHeader && !ReadByteOrder()) return std::nullopt;
+  if (type == net::kBlockSectionHeader && !ReadByteOrder()) return std::nullopt;
   const auto length = Load<uint32_t>(rest, 4);
-  if (length < kBlockFrameBytes || length % 4 != 0) {
+  if (length < net::kBlockFrameBytes || length % 4 != 0) {
     SetDefect("the block has an impossible length");
     return std::nullopt;
   }
@@ -133,9 +134,9 @@ std::optional<PcapngParser::Block> PcapngParser::NextBlock() noexcept {
     return std::nullopt;
   }
   position_ += length;
-  const Block block = {
-      type, rest.subspan(kBlockHeaderBytes, length - kBlockFrameBytes)};
-  if (type == kBlockSectionHeader &&
+  const Block block = {type, rest.subspan(net::kBlockHeaderBytes,
+                                          length - net::kBlockFrameBytes)};
+  if (type == net::kBlockSectionHeader &&
       (block.body.size() < kSectionBodyBytes ||
        Load<uint16_t>(block.body, 4) != kVersionMajor)) {
     SetDefect("the section is not of version 1");
@@ -146,9 +147,9 @@ std::optional<PcapngParser::Block> PcapngParser::NextBlock() noexcept {
 
 // pcapng §4.1: the byte order of a section stands in front of its length.
 bool PcapngParser::ReadByteOrder() noexcept {
-  const std::byte* at = file_.data() + block_position_ + kBlockHeaderBytes;
+  const std::byte* at = file_.data() + block_position_ + net::kBlockHeaderBytes;
   for (const bool swapped : {false, true}) {
-    if (LoadInteger<uint32_t>(at, swapped) == kByteOrderMagic) {
+    if (net::LoadInteger<uint32_t>(at, swapped) == net::kByteOrderMagic) {
       swapped_ = swapped;
       return true;
     }
@@ -161,14 +162,14 @@ bool PcapngParser::ReadByteOrder() noexcept {
 // packet.
 bool PcapngParser::IsControlBlock(const Block& block) noexcept {
   switch (block.type) {
-    case kBlockEnhancedPacket:
-    case kBlockSimplePacket:
-    case kBlockPacket:
+    case net::kBlockEnhancedPacket:
+    case net::kBlockSimplePacket:
+    case net::kBlockPacket:
       return false;
-    case kBlockSectionHeader:
+    case net::kBlockSectionHeader:
       interfaces_.clear();
       return true;
-    case kBlockInterface:
+    case net::kBlockInterface:
       AddInterface(block.body);
       return true;
     default:
@@ -195,14 +196,14 @@ void PcapngParser::AddInterface(std::span<const std::byte> body) noexcept {
   while (options.size() >= kOptionHeaderBytes) {
     const auto code = Load<uint16_t>(options, 0);
     const size_t length = Load<uint16_t>(options, 2);
-    if (code == kOptionEnd) break;
+    if (code == net::kOptionEnd) break;
     if (length > options.size() - kOptionHeaderBytes) {
       SetDefect("an option is longer than its block");
       return;
     }
-    if (code == kOptionTimestampResolution && length == 1) {
+    if (code == net::kOptionTimestampResolution && length == 1) {
       interface.resolution = Load<uint8_t>(options, kOptionHeaderBytes);
-    } else if (code == kOptionTimestampOffset && length == 8) {
+    } else if (code == net::kOptionTimestampOffset && length == 8) {
       interface.offset_seconds = Load<uint64_t>(options, kOptionHeaderBytes);
     }
     options = options.subspan(
@@ -213,13 +214,13 @@ void PcapngParser::AddInterface(std::span<const std::byte> body) noexcept {
 
 std::optional<CaptureRecord> PcapngParser::ReadPacket(
     const Block& block) noexcept {
-  if (block.type == kBlockSimplePacket) return ReadSimplePacket(block);
+  if (block.type == net::kBlockSimplePacket) return ReadSimplePacket(block);
   if (block.body.size() < kTimedPacketBodyBytes) {
     SetDefect("the packet block is too short");
     return std::nullopt;
   }
   // The obsolete block has a 16-bit interface and a drop count in its place.
-  return ReadTimedPacket(block, block.type == kBlockEnhancedPacket
+  return ReadTimedPacket(block, block.type == net::kBlockEnhancedPacket
                                     ? Load<uint32_t>(block.body, 0)
                                     : Load<uint16_t>(block.body, 0));
 }
@@ -237,7 +238,7 @@ std::optional<CaptureRecord> PcapngParser::ReadTimedPacket(
     return std::nullopt;
   }
   const Interface& interface = interfaces_[interface_id];
-  if (interface.link_type != kLinkTypeEthernet) {
+  if (interface.link_type != net::kLinkTypeEthernet) {
     ++foreign_packets_;
     return std::nullopt;
   }
@@ -262,7 +263,7 @@ std::optional<CaptureRecord> PcapngParser::ReadSimplePacket(
     return std::nullopt;
   }
   const Interface& interface = interfaces_[0];
-  if (interface.link_type != kLinkTypeEthernet) {
+  if (interface.link_type != net::kLinkTypeEthernet) {
     ++foreign_packets_;
     return std::nullopt;
   }

@@ -21,11 +21,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "weir/base/cache_line.h"
+#include "weir/base/unique_fd.h"
 #include "weir/hca/backend/derived_mac.h"
 #include "weir/hca/backend/link_watch.h"
 #include "weir/hca/backend/rx_window.h"
 #include "weir/hca/backend/tap_device.h"
-#include "weir/hca/backend/unique_fd.h"
 #include "weir/net/ethernet.h"
 
 namespace weir::hca {

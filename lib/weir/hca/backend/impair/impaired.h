@@ -15,10 +15,10 @@
 
 #include "absl/status/statusor.h"
 #include "weir/base/cache_line.h"
+#include "weir/base/unique_fd.h"
 #include "weir/hca/backend/backend.h"
 #include "weir/hca/backend/impair/impaired_path.h"
 #include "weir/hca/backend/impair/impairment.h"
-#include "weir/hca/backend/unique_fd.h"
 
 namespace weir::hca {
 

@@ -12,9 +12,9 @@
 #include <span>
 
 #include "weir/base/counter.h"
+#include "weir/base/unique_fd.h"
 #include "weir/hca/backend/backend.h"
 #include "weir/hca/backend/mapping.h"
-#include "weir/hca/backend/unique_fd.h"
 #include "weir/hca/backend/wire/layout.h"
 #include "weir/hca/backend/wire/medium.h"
 #include "weir/ring/byte_ring.h"

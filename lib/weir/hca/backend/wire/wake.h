@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "weir/hca/backend/unique_fd.h"
+#include "weir/base/unique_fd.h"
 
 namespace weir::hca {
 

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "weir/base/errno_status.h"
-#include "weir/hca/backend/unique_fd.h"
+#include "weir/base/unique_fd.h"
 
 namespace weir::hca {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "weir/base/unique_fd.h"
 #include "weir/hca/backend/netdev.h"
-#include "weir/hca/backend/unique_fd.h"
 
 namespace weir::hca {
 

@@ -14,8 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "weir/base/unique_fd.h"
 #include "weir/hca/backend/mapping.h"
-#include "weir/hca/backend/unique_fd.h"
 #include "weir/hca/backend/xdp/xdp_ring.h"
 
 namespace weir::hca {

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "weir/hca/backend/unique_fd.h"
+#include "weir/base/unique_fd.h"
 #include "weir/hca/backend/xdp/xdp_socket.h"
 
 namespace weir::hca {

@@ -1,8 +1,8 @@
 // The owner of a file descriptor, so that classes with several of them need no
 // destructor of their own.
 
-#ifndef WEIR_HCA_BACKEND_UNIQUE_FD_H_
-#define WEIR_HCA_BACKEND_UNIQUE_FD_H_
+#ifndef WEIR_BASE_UNIQUE_FD_H_
+#define WEIR_BASE_UNIQUE_FD_H_
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 
 #include "weir/base/descriptor.h"
 
-namespace weir::hca {
+namespace weir {
 
 // Closes what it holds. Any thread.
 class UniqueFd {
@@ -37,6 +37,6 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace weir::hca
+}  // namespace weir
 
-#endif  // WEIR_HCA_BACKEND_UNIQUE_FD_H_
+#endif  // WEIR_BASE_UNIQUE_FD_H_

@@ -1,8 +1,8 @@
-// The numbers of capture files that reader and writer share: pcap
+// The numbers of capture files that all who read and write them share: pcap
 // (draft-ietf-opsawg-pcap-05) and pcapng (draft-ietf-opsawg-pcapng-03).
 
-#ifndef WEIR_HCA_BACKEND_CAPTURE_FORMAT_H_
-#define WEIR_HCA_BACKEND_CAPTURE_FORMAT_H_
+#ifndef WEIR_NET_CAPTURE_FORMAT_H_
+#define WEIR_NET_CAPTURE_FORMAT_H_
 
 #include <concepts>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 #include "weir/base/big_endian.h"
 
-namespace weir::hca {
+namespace weir::net {
 
 // pcap §4: the magic says the unit of the fraction, and by its own byte order
 // that of the file.
@@ -50,6 +50,7 @@ inline constexpr uint32_t kBlockSectionHeader = 0x0a0d0d0a;
 inline constexpr uint32_t kBlockInterface = 1;
 inline constexpr uint32_t kBlockPacket = 2;
 inline constexpr uint32_t kBlockSimplePacket = 3;
+inline constexpr uint32_t kBlockInterfaceStatistics = 5;
 inline constexpr uint32_t kBlockEnhancedPacket = 6;
 
 // pcapng §4.1.
@@ -73,6 +74,6 @@ T LoadInteger(const std::byte* at, bool swapped) noexcept {
   return swapped ? ByteSwap(value) : value;
 }
 
-}  // namespace weir::hca
+}  // namespace weir::net
 
-#endif  // WEIR_HCA_BACKEND_CAPTURE_FORMAT_H_
+#endif  // WEIR_NET_CAPTURE_FORMAT_H_
