@@ -18,10 +18,10 @@ import source_tree
 # its own row.
 _ROWS = [
     ['base'],
-    ['net', 'ring', 'memory', 'topo', 'metrics'],
+    ['net', 'ring', 'memory', 'topo', 'metrics', 'control'],
     ['mbuf', 'membership'],
     ['verbs', 'pipeline'],
-    ['port', 'stage'],
+    ['port', 'stage', 'capture'],
     ['runtime'],
     ['app'],
 ]

@@ -17,13 +17,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "apps/top/processes.h"
 #include "apps/top/sample.h"
 #include "apps/top/screen.h"
 #include "apps/top/terminal.h"
 #include "weir/app/command_line.h"
 #include "weir/app/flag_values.h"
 #include "weir/metrics/open_metrics.h"
+#include "weir/metrics/process_list.h"
 #include "weir/metrics/segment_writer.h"
 
 ABSL_FLAG(bool, once, false, "print one screen, over one interval, and end");

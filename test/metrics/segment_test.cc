@@ -189,6 +189,18 @@ TEST_F(SegmentTest, OutlivesItsProcessForAReaderUntilItIsRemoved) {
   EXPECT_EQ(reader.Read()->metrics, Numbers(3, 9));
 }
 
+TEST_F(SegmentTest, RemovesTheControlSocketOfADeadProcessToo) {
+  const pid_t child = WriterInAnotherProcess();
+  const std::string segment = Live().at(0).path();
+  std::ofstream(ControlSocketOf(segment)) << "x";
+  EXPECT_THAT(RemoveDeadSegments(folder_.string()), IsEmpty());
+  EXPECT_TRUE(std::filesystem::exists(ControlSocketOf(segment)));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_THAT(RemoveDeadSegments(folder_.string()), ElementsAre(segment));
+  EXPECT_FALSE(std::filesystem::exists(ControlSocketOf(segment)));
+}
+
 TEST_F(SegmentTest, LeavesFilesOfOtherNamesAlone) {
   for (const char* name : {"weir.conf", "weir.1", "weir.1.", "weir..2",
                            "weir.1.2.3", "weir.1.2.old", "weir-0-1-file.a"}) {

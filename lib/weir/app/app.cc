@@ -10,8 +10,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "weir/app/control_service.h"
 #include "weir/app/report_json.h"
 #include "weir/app/report_metrics.h"
+#include "weir/app/run_commands.h"
 #include "weir/app/stats_printer.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/memory/arena.h"
@@ -43,13 +45,6 @@ absl::Status WithContext(absl::string_view context,
 
 using Clock = std::chrono::steady_clock;
 
-// `time` after `begin`, or never if the clock does not go that far.
-Clock::time_point After(Clock::time_point begin, absl::Duration time) {
-  const std::chrono::nanoseconds wait = absl::ToChronoNanoseconds(time);
-  const auto never = Clock::time_point::max();
-  return wait < never - begin ? begin + wait : never;
-}
-
 // Between two updates of what other processes see, and two looks at the ports.
 constexpr std::chrono::milliseconds kShareEvery(100);
 
@@ -62,6 +57,11 @@ uint64_t MbufsOf(const PortInfo& info, const MbufPool::Options& pool) {
 }
 
 }  // namespace
+
+App::App(AppOptions options, std::ofstream json)
+    : options_(std::move(options)), json_(std::move(json)) {}
+
+App::~App() = default;
 
 absl::StatusOr<std::unique_ptr<App>> App::Create(AppOptions options) {
   std::ofstream json;
@@ -228,8 +228,10 @@ absl::Status App::RunUntilSignal() {
   absl::Status started = runtime_->Start();
   if (!started.ok()) return started;
   KeepThisThreadOff(plan.WorkerIds());
-  ShareMetrics();
+  Share(begin);
   WaitForEnd(begin);
+  if (control_ != nullptr) handlers_.Remove(control_->fd());
+  control_.reset();
   runtime_->Stop();
   PrintWarnings();
   const AppReport report = Report(begin);
@@ -251,48 +253,62 @@ absl::Status App::Finish(const std::string& json) {
 void App::WaitForEnd(Clock::time_point begin) {
   const Clock::time_point end =
       After(begin, options_.duration.value_or(absl::InfiniteDuration()));
-  const absl::Duration interval = options_.stats_interval;
-  const bool rates = interval != absl::ZeroDuration();
-  Clock::time_point next = rates ? After(begin, interval) : end;
   Clock::time_point share = segment_ == nullptr ? end : Clock::now();
-  AppReport before = Report(begin);
-  if (rates) std::fputs(RatesHeader().c_str(), stdout);
-  while (!runtime_->done()) {
+  rates_.SetInterval(options_.stats_interval, begin, Report(begin));
+  while (!runtime_->done() && !stop_requested_) {
     const Clock::time_point look = Clock::now() + kShareEvery;
-    const SignalWait::Woken woken = signals_->WaitUntil(
-        std::min({next, share, end, look}), runtime_->done_fd(), handlers_);
+    const SignalWait::Woken woken =
+        signals_->WaitUntil(std::min({rates_.next(), share, end, look}),
+                            runtime_->done_fd(), handlers_);
     PrintWarnings();
     const Clock::time_point time = Clock::now();
     if (woken == SignalWait::Woken::kSignal || time >= end) return;
     if (watch_->all_gone()) return;
     // Busy handlers hold up neither rates nor counters.
-    if (time < std::min(next, share)) continue;
-    AppReport now = Report(begin);
+    if (time < std::min(rates_.next(), share)) continue;
+    const AppReport now = Report(begin);
     if (time >= share) {
       segment_->Write(MetricsOf(now));
       share = time + kShareEvery;
     }
-    if (time < next) continue;
-    std::fputs(FormatRates(before, now).c_str(), stdout);
+    const std::string rates = rates_.Take(time, now);
+    if (rates.empty()) continue;
+    std::fputs(rates.c_str(), stdout);
     std::fflush(stdout);
-    before = std::move(now);
-    next = After(next, interval);
-    // After a stop of the process (SIGSTOP), lines are not made up for.
-    if (next < Clock::now()) next = After(Clock::now(), interval);
   }
 }
 
-void App::ShareMetrics() {
+void App::Share(Clock::time_point begin) {
   RemoveDeadSegments(kSegmentFolder);
   absl::StatusOr<std::unique_ptr<SegmentWriter>> segment =
       SegmentWriter::Create(options_.name);
+  absl::Status shared = segment.status();
   if (segment.ok()) {
     segment_ = *std::move(segment);
-    return;
+    shared = OfferControl(begin);
   }
+  if (shared.ok()) return;
   // The run is as good without.
   std::fprintf(stderr, "%s: warning: %s\n", options_.name.c_str(),
-               std::string(segment.status().message()).c_str());
+               std::string(shared.message()).c_str());
+}
+
+// Beside the segment, where those look who have found that.
+absl::Status App::OfferControl(Clock::time_point begin) {
+  auto control = ControlService::Open(ControlSocketOf(segment_->path()));
+  if (!control.ok()) return control.status();
+  control_ = *std::move(control);
+  AddRunCommands(*control_,
+                 {.report = [this, begin] { return Report(begin); },
+                  .stats_interval = [this] { return rates_.interval(); },
+                  .set_stats_interval =
+                      [this, begin](absl::Duration interval) {
+                        rates_.SetInterval(interval, Clock::now(),
+                                           Report(begin));
+                      },
+                  .stop = [this] { stop_requested_ = true; }});
+  handlers_.Add(control_->fd(), POLLIN, [this](short) { control_->Serve(); });
+  return absl::OkStatus();
 }
 
 RunPlan App::PlanOfRun() const {

@@ -21,6 +21,7 @@
 #include "weir/app/fd_handlers.h"
 #include "weir/app/pool_plan.h"
 #include "weir/app/port_watch.h"
+#include "weir/app/rate_lines.h"
 #include "weir/app/report.h"
 #include "weir/app/run_plan.h"
 #include "weir/app/signal_wait.h"
@@ -34,6 +35,8 @@
 #include "weir/topo/topology.h"
 
 namespace weir {
+
+class ControlService;
 
 // What AppMain found on the command line.
 struct AppOptions {
@@ -79,7 +82,7 @@ class App {
 
   App(const App&) = delete;
   App& operator=(const App&) = delete;
-  ~App() = default;
+  ~App();
 
   // What of AppInfo::commands the command line says.
   const std::string& command() const noexcept { return options_.command; }
@@ -139,8 +142,7 @@ class App {
  private:
   using Clock = std::chrono::steady_clock;
 
-  App(AppOptions options, std::ofstream json)
-      : options_(std::move(options)), json_(std::move(json)) {}
+  App(AppOptions options, std::ofstream json);
 
   absl::StatusOr<Placer> MakePlacer();
   absl::Status CheckQueues(std::span<const PortDevice> devices);
@@ -156,8 +158,10 @@ class App {
   AppReport Report(Clock::time_point begin) const;
   // Waits and prints rates until something ends the run.
   void WaitForEnd(Clock::time_point begin);
-  // Opens the segment by which others see the counters of this run.
-  void ShareMetrics();
+  // Opens the segment by which others see the counters of this run, and the
+  // socket by which they control it.
+  void Share(Clock::time_point begin);
+  absl::Status OfferControl(Clock::time_point begin);
   // The end of all output: writes the file of --json.
   absl::Status Finish(const std::string& json);
   absl::Status WriteJson(const std::string& json);
@@ -185,6 +189,9 @@ class App {
   std::unique_ptr<Runtime> runtime_;
   // Null if there can be none.
   std::unique_ptr<SegmentWriter> segment_;
+  std::unique_ptr<ControlService> control_;
+  RateLines rates_;
+  bool stop_requested_ = false;
   uint64_t warnings_ = 0;
 };
 

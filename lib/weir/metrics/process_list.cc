@@ -1,4 +1,4 @@
-#include "apps/top/processes.h"
+#include "weir/metrics/process_list.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "weir/metrics/segment_list.h"
 
-namespace weir::top {
+namespace weir {
 namespace {
 
 bool IsCalled(const SegmentReader& process, absl::string_view name) {
@@ -58,4 +58,4 @@ Processes FindProcesses(absl::string_view folder,
   return {std::move(all), std::move(missing)};
 }
 
-}  // namespace weir::top
+}  // namespace weir

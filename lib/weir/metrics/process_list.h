@@ -1,7 +1,7 @@
 // The processes of weir that run on this machine.
 
-#ifndef APPS_TOP_PROCESSES_H_
-#define APPS_TOP_PROCESSES_H_
+#ifndef WEIR_METRICS_PROCESS_LIST_H_
+#define WEIR_METRICS_PROCESS_LIST_H_
 
 #include <span>
 #include <string>
@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "weir/metrics/segment_reader.h"
 
-namespace weir::top {
+namespace weir {
 
 struct Processes {
   std::vector<SegmentReader> found;
@@ -24,6 +24,6 @@ struct Processes {
 Processes FindProcesses(absl::string_view folder,
                         std::span<const std::string> wanted);
 
-}  // namespace weir::top
+}  // namespace weir
 
-#endif  // APPS_TOP_PROCESSES_H_
+#endif  // WEIR_METRICS_PROCESS_LIST_H_

@@ -12,6 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
 namespace weir {
@@ -79,12 +80,17 @@ std::vector<SegmentReader> LiveSegments(absl::string_view folder) {
   return readers;
 }
 
+std::string ControlSocketOf(absl::string_view segment) {
+  return absl::StrCat(segment, ".control");
+}
+
 std::vector<std::string> RemoveDeadSegments(absl::string_view folder) {
   std::vector<std::string> removed;
   for (const std::string& path : Paths(folder)) {
-    if (IsAbandoned(path) && unlink(path.c_str()) == 0) {
-      removed.push_back(path);
-    }
+    if (!IsAbandoned(path)) continue;
+    // First, for who finds no segment does not look for it.
+    unlink(ControlSocketOf(path).c_str());
+    if (unlink(path.c_str()) == 0) removed.push_back(path);
   }
   return removed;
 }

@@ -15,8 +15,12 @@ namespace weir {
 // cannot be read is left out.
 std::vector<SegmentReader> LiveSegments(absl::string_view folder);
 
-// Removes segments in `folder` whose process was killed before it could.
-// Returns their paths. Any thread.
+// Where the process of the segment at `segment` listens to those who control
+// it, beside the segment. Any thread.
+std::string ControlSocketOf(absl::string_view segment);
+
+// Removes segments in `folder` whose process was killed before it could, and
+// their control sockets. Returns the paths of the segments. Any thread.
 std::vector<std::string> RemoveDeadSegments(absl::string_view folder);
 
 }  // namespace weir
