@@ -12,11 +12,13 @@
 #include "absl/strings/string_view.h"
 #include "weir/base/counter.h"
 #include "weir/mbuf/burst.h"
+#include "weir/mbuf/mbuf.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/queue.h"
 #include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage.h"
 #include "weir/pipeline/stage_stats.h"
+#include "weir/pipeline/tap_point.h"
 
 namespace weir::internal {
 
@@ -61,13 +63,16 @@ class Egress {
   void Abandon(Lcore& lcore) noexcept {
     if constexpr (requires { outlet_.Abandon(lcore); }) outlet_.Abandon(lcore);
     if (!backlog_) return;
-    Abandon(*backlog_);
+    Abandon(*backlog_, lcore);
     held_.Set(0);
     backlog_.reset();
   }
   // The same with packets that did not get so far.
-  void Abandon(Burst& burst) noexcept {
+  void Abandon(Burst& burst, Lcore& lcore) noexcept {
     stats_.drops[0].Add(burst.size());
+    for (const Mbuf* mbuf : burst.mbufs()) {
+      ShowDrop(lcore, *mbuf, NameOf(outlet_, "send"), kDropNames[0]);
+    }
     burst.Clear();
   }
 

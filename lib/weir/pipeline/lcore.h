@@ -12,6 +12,8 @@
 
 namespace weir {
 
+class TapPoint;
+
 // Owner lcore only.
 class alignas(kCacheLine) Lcore {
  public:
@@ -27,8 +29,14 @@ class alignas(kCacheLine) Lcore {
   // Reads the clock: the worker calls it once a poll.
   void UpdateClock() noexcept { now_tsc_ = ReadTsc(); }
 
+  // Where what is dropped is shown before it is freed, null while nobody looks:
+  // ShowDrop in tap_point.h. Of the pipeline that runs now, which sets it.
+  TapPoint* drop_tap() const noexcept { return drop_tap_; }
+  void set_drop_tap(TapPoint* tap) noexcept { drop_tap_ = tap; }
+
  private:
   MbufCache* cache_;
+  TapPoint* drop_tap_ = nullptr;
   uint64_t now_tsc_ = 0;
   uint32_t id_;
 };

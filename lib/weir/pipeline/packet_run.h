@@ -11,11 +11,13 @@
 #include <span>
 #include <tuple>
 
+#include "absl/strings/string_view.h"
 #include "weir/mbuf/burst.h"
 #include "weir/mbuf/mbuf.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/stage.h"
 #include "weir/pipeline/stage_stats.h"
+#include "weir/pipeline/tap_point.h"
 
 namespace weir::internal {
 
@@ -32,16 +34,26 @@ struct Leavers {
   std::array<uint32_t, kStages> at_stage{};
 };
 
+// What DropNames and NameOf say of the stage that an mbuf leaves.
+struct LeaverNames {
+  absl::string_view stage;
+  std::span<const absl::string_view> reasons;
+};
+
 // The cold half of a verdict, kept out of the loop.
 template <size_t kDrops>
 [[gnu::noinline]] void CountLeaver(Verdict verdict, Mbuf& mbuf,
-                                   StageStats<kDrops>& stats,
-                                   Burst& dropped) noexcept {
+                                   StageStats<kDrops>& stats, Burst& dropped,
+                                   const LeaverNames& names,
+                                   Lcore& lcore) noexcept {
   if (verdict.is_taken()) {
     stats.taken.Add(1);
     return;
   }
-  stats.drops[std::min(verdict.reason(), kDrops)].Add(1);
+  const size_t reason = std::min(verdict.reason(), kDrops);
+  stats.drops[reason].Add(1);
+  ShowDrop(lcore, mbuf, names.stage,
+           reason < kDrops ? names.reasons[reason] : kUnnamedReason);
   dropped.Adopt(mbuf);
 }
 
@@ -55,7 +67,11 @@ bool Walk(Parts& parts, Stats& stats, Mbuf& mbuf, Lcore& lcore,
     const Verdict verdict = std::get<k>(parts).OnPacket(mbuf, lcore);
     if (!verdict.is_pass()) [[unlikely]] {
       ++leavers.at_stage[k - kBegin];
-      CountLeaver(verdict, mbuf, std::get<k>(stats), leavers.dropped);
+      const auto& part = std::get<k>(parts);
+      CountLeaver(
+          verdict, mbuf, std::get<k>(stats), leavers.dropped,
+          {NameOf(part, ""), DropNames<std::tuple_element_t<k, Parts>>()},
+          lcore);
       return false;
     }
     return Walk<k + 1, kBegin, kEnd>(parts, stats, mbuf, lcore, leavers);

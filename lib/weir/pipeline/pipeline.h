@@ -11,22 +11,25 @@
 #define WEIR_PIPELINE_PIPELINE_H_
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/mbuf/burst.h"
 #include "weir/pipeline/egress.h"
+#include "weir/pipeline/ingress.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/queue.h"
 #include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage.h"
 #include "weir/pipeline/stage_row.h"
 #include "weir/pipeline/stage_stats.h"
+#include "weir/pipeline/tap_point.h"
 
 namespace weir {
 
@@ -53,6 +56,9 @@ class Pipeline {
   // Moves one burst from the inlet as far as it goes. Returns how many packets
   // were received or, if the outlet was full or a stage had more, got away.
   uint32_t Poll(Lcore& lcore) noexcept {
+    if (tap_->is_on()) [[unlikely]] {
+      return PollTapped(lcore);
+    }
     if (--until_timed_ == 0) [[unlikely]] {
       return PollTimed(lcore);
     }
@@ -65,10 +71,8 @@ class Pipeline {
       return RunMore(lcore);
     }
     Burst burst(lcore.cache());
-    inlet_.Receive(burst, lcore);
-    const uint32_t received = burst.size();
+    const uint32_t received = ingress_.Receive(burst, lcore);
     if (received == 0) return 0;
-    inlet_stats_.packets.Add(received);
     row_.Run(burst, lcore);
     egress_.Send(burst, lcore);
     return received;
@@ -78,6 +82,7 @@ class Pipeline {
   // outside, receives what had come, sends what waits. Returns true when
   // nothing is left.
   bool Drain(Lcore& lcore) noexcept {
+    const internal::DropsShown shown(*tap_, lcore);
     egress_.Reap(lcore);
     if (egress_.has_backlog()) egress_.SendBacklog(lcore);
     if (egress_.has_backlog()) return false;
@@ -85,7 +90,7 @@ class Pipeline {
       RunMore(lcore);
       return false;
     }
-    if (!IsInletThrough()) {
+    if (!ingress_.IsThrough()) {
       Poll(lcore);
       return false;
     }
@@ -98,22 +103,19 @@ class Pipeline {
   // Drains once the inlet is finished; returns true when nothing is left. An
   // inlet without finished() never ends.
   bool Finish(Lcore& lcore) noexcept {
-    if constexpr (requires { inlet_.finished(); }) {
-      // Asked first: the poll that follows sees what came before.
-      if (!inlet_.finished()) return false;
-      if (Poll(lcore) != 0 || egress_.has_backlog()) return false;
-      if (row_.has_more()) return false;
-      return Drain(lcore);
-    } else {
-      return false;
-    }
+    // Asked first: the poll that follows sees what came before.
+    if (!ingress_.finished()) return false;
+    if (Poll(lcore) != 0 || egress_.has_backlog()) return false;
+    if (row_.has_more()) return false;
+    return Drain(lcore);
   }
 
   // Gives up on what waits for the outlet or in a ring behind another pipeline,
   // which is dropped as "unsent at stop", on what waits in an inlet that
   // closes, which is as "received at stop", and on what stages hold.
   void Abandon(Lcore& lcore) noexcept {
-    AbandonInlet(lcore);
+    const internal::DropsShown shown(*tap_, lcore);
+    ingress_.Abandon(egress_, lcore);
     row_.Close(lcore);
     egress_.Abandon(lcore);
     egress_.Close();
@@ -125,77 +127,43 @@ class Pipeline {
     row_.Arm(sleep);
     egress_.Arm(sleep);
     if (row_.has_more()) sleep.WakeWithin(0);
-    if (!egress_.has_backlog()) inlet_.Arm(sleep);
+    if (!egress_.has_backlog()) ingress_.Arm(sleep);
   }
   void Disarm() noexcept requires Sleeper<In> && Sleeper<Part<kOutlet>> {
     egress_.Disarm();
-    inlet_.Disarm();
+    ingress_.Disarm();
   }
 
   // The counts of every part. Any thread.
   PipelineSnapshot Snapshot() const {
     PipelineSnapshot all;
-    all.from = PlaceOf(inlet_);
-    all.received = inlet_stats_.packets.value();
-    all.stages.push_back(internal::ReadStage(NameOf(inlet_, "receive"),
-                                             kInletDrops, inlet_stats_));
-    if constexpr (requires { inlet_.ring(); }) all.ring = inlet_.ring();
+    ingress_.AddTo(all);
     row_.AddTo(all);
     egress_.AddTo(all);
     return all;
   }
 
+  // Where what passes can be looked at: what came from the inlet, goes to the
+  // outlet or is dropped on the way, and stages that have a `tap()`. Any
+  // thread.
+  std::vector<TapPlace> taps() const {
+    const PipelineSnapshot all = Snapshot();
+    std::vector<TapPlace> taps = {
+        {.point = tap_, .from = all.from, .to = all.to}};
+    row_.AddTo(taps);
+    return taps;
+  }
+
  private:
   template <size_t... k>
   Pipeline(In inlet, AllParts parts, std::index_sequence<k...>)
-      : inlet_(std::move(inlet)),
+      : ingress_(std::move(inlet)),
         row_(std::tuple<Part<k>...>(std::get<k>(std::move(parts))...)),
         egress_(std::get<kOutlet>(std::move(parts))) {}
 
   template <size_t... k>
   static internal::StageRow<Part<k>...> RowType(std::index_sequence<k...>);
   using Row = decltype(RowType(Stages()));
-
-  static constexpr bool kInletCloses = requires(In inlet) { inlet.Close(); };
-  static constexpr std::array<absl::string_view, kInletCloses ? 1 : 0>
-  MakeInletDrops() {
-    if constexpr (kInletCloses) {
-      return {"received at stop"};
-    } else {
-      return {};
-    }
-  }
-  static constexpr auto kInletDrops = MakeInletDrops();
-
-  // Of a pipeline that stops: true when the inlet has given what it had.
-  bool IsInletThrough() noexcept {
-    if constexpr (kInletCloses) {
-      return inlet_.Close();
-    } else if constexpr (requires { In::kBetweenLcores; }) {
-      return inlet_.finished();
-    } else {
-      return true;
-    }
-  }
-
-  void AbandonInlet(Lcore& lcore) noexcept {
-    Burst burst(lcore.cache());
-    if constexpr (kInletCloses) {
-      while (!inlet_.Close()) {
-        inlet_.Receive(burst, lcore);
-        inlet_stats_.packets.Add(burst.size());
-        inlet_stats_.drops[0].Add(burst.size());
-        burst.Clear();
-      }
-    } else if constexpr (requires { In::kBetweenLcores; }) {
-      for (;;) {
-        inlet_.Receive(burst, lcore);
-        if (burst.empty()) break;
-        inlet_stats_.packets.Add(burst.size());
-        egress_.Abandon(burst);
-      }
-    }
-  }
 
   // Moves the burst that a stage has, and returns how many packets got to the
   // outlet, at least 1.
@@ -205,6 +173,28 @@ class Pipeline {
     const uint32_t count = burst.size();
     egress_.Send(burst, lcore);
     return std::max(count, 1U);
+  }
+
+  // As Poll, while somebody looks; no such poll is timed.
+  [[gnu::noinline]] uint32_t PollTapped(Lcore& lcore) noexcept {
+    const internal::DropsShown shown(*tap_, lcore);
+    egress_.Reap(lcore);
+    row_.Tick(lcore);
+    if (egress_.has_backlog()) return egress_.SendBacklog(lcore);
+    Burst burst(lcore.cache());
+    uint32_t moved = 1;
+    if (row_.has_more()) {
+      row_.RunMore(burst, lcore);
+      moved = std::max(burst.size(), moved);
+    } else {
+      moved = ingress_.Receive(burst, lcore);
+      if (moved == 0) return 0;
+      tap_->Show(TapKind::kReceived, burst.mbufs(), lcore.now_tsc());
+      row_.Run(burst, lcore);
+    }
+    tap_->Show(TapKind::kSent, burst.mbufs(), lcore.now_tsc());
+    egress_.Send(burst, lcore);
+    return moved;
   }
 
   // As Poll.
@@ -218,11 +208,9 @@ class Pipeline {
     if (row_.has_more()) return RunMore(lcore);
     Burst burst(lcore.cache());
     const uint64_t receive_tsc = ReadTsc();
-    inlet_.Receive(burst, lcore);
+    const uint32_t received = ingress_.Receive(burst, lcore);
     const uint64_t received_tsc = ReadTsc();
-    const uint32_t received = burst.size();
     if (received == 0) return 0;
-    inlet_stats_.packets.Add(received);
     typename Row::Timing timing;
     row_.Run(burst, lcore, timing);
     const uint32_t left = burst.size();
@@ -230,18 +218,18 @@ class Pipeline {
     egress_.Send(burst, lcore);
     const uint64_t sent_tsc = ReadTsc();
     if (sent_tsc - begin_tsc <= kInterruptedTsc) {
-      inlet_stats_.AddTime(received, received_tsc - receive_tsc);
+      ingress_.AddTime(received, received_tsc - receive_tsc);
       row_.AddTimes(timing, received_tsc);
       egress_.AddTime(left, sent_tsc - send_tsc + (reaped_tsc - begin_tsc));
     }
     return received;
   }
 
+  std::shared_ptr<TapPoint> tap_ = std::make_shared<TapPoint>();
   uint32_t until_timed_ = kTimedEvery;
-  In inlet_;
+  internal::Ingress<In> ingress_;
   Row row_;
   internal::Egress<Part<kOutlet>> egress_;
-  StageStats<kInletDrops.size()> inlet_stats_;
 };
 
 }  // namespace weir

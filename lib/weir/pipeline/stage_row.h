@@ -7,8 +7,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "weir/base/tsc_clock.h"
 #include "weir/mbuf/burst.h"
@@ -17,6 +19,7 @@
 #include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage.h"
 #include "weir/pipeline/stage_stats.h"
+#include "weir/pipeline/tap_point.h"
 
 namespace weir::internal {
 
@@ -72,6 +75,9 @@ class StageRow {
 
   // Appends the stages. Any thread.
   void AddTo(PipelineSnapshot& all) const { AddAll(all, Indices()); }
+
+  // Appends the stages that show what passes. Any thread.
+  void AddTo(std::vector<TapPlace>& taps) const { AddTaps(taps, Indices()); }
 
  private:
   // The first stage from k on that is not a packet stage.
@@ -178,6 +184,21 @@ class StageRow {
   template <size_t... k>
   void AddAll(PipelineSnapshot& all, std::index_sequence<k...>) const {
     (all.stages.push_back(Read<k>()), ...);
+  }
+
+  template <size_t k>
+  void AddTap(std::vector<TapPlace>& taps) const {
+    const auto& stage = std::get<k>(stages_);
+    if constexpr (requires { stage.tap(); }) {
+      taps.push_back({.point = stage.tap(),
+                      .from = std::string(NameOf(stage, "")),
+                      .to = {}});
+    }
+  }
+
+  template <size_t... k>
+  void AddTaps(std::vector<TapPlace>& taps, std::index_sequence<k...>) const {
+    (AddTap<k>(taps), ...);
   }
 
   std::tuple<Stages...> stages_;

@@ -136,6 +136,9 @@ struct PipelineSnapshot {
 
 namespace internal {
 
+// Of a drop whose reason the part does not name.
+inline constexpr absl::string_view kUnnamedReason = "unnamed reason";
+
 // Reads `stats` of a part called `name` whose drops have `drop_names`. Any
 // thread.
 template <size_t kDrops>
@@ -153,7 +156,9 @@ StageSnapshot ReadStage(absl::string_view name,
     stage.drops.push_back({std::string(drop_names[i]), stats.drops[i].value()});
   }
   const uint64_t unnamed = stats.drops[kDrops].value();
-  if (unnamed != 0) stage.drops.push_back({"unnamed reason", unnamed});
+  if (unnamed != 0) {
+    stage.drops.push_back({std::string(kUnnamedReason), unnamed});
+  }
   return stage;
 }
 

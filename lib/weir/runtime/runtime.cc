@@ -80,6 +80,14 @@ void Runtime::Stop() {
   for (const auto& worker : workers_) worker->AbandonRest();
 }
 
+std::vector<TapPlace> Runtime::taps() const {
+  std::vector<TapPlace> all;
+  for (const auto& worker : workers_) {
+    for (TapPlace& place : worker->taps()) all.push_back(std::move(place));
+  }
+  return all;
+}
+
 RuntimeSnapshot Runtime::Snapshot() const {
   RuntimeSnapshot all;
   for (const auto& worker : workers_) all.push_back(worker->Snapshot());

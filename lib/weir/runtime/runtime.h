@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "weir/mbuf/mbuf_pool.h"
+#include "weir/pipeline/tap_point.h"
 #include "weir/runtime/placer.h"
 #include "weir/runtime/stats.h"
 #include "weir/runtime/task.h"
@@ -69,6 +70,9 @@ class Runtime {
 
   // After Start.
   RuntimeSnapshot Snapshot() const;
+
+  // Where packets can be looked at. After Start.
+  std::vector<TapPlace> taps() const;
 
  private:
   Runtime(Placer placer, MbufPool& pool, WhenIdle when_idle, int done_fd)

@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "weir/base/cache_line.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage_stats.h"
+#include "weir/pipeline/tap_point.h"
 
 namespace weir {
 
@@ -55,6 +57,8 @@ class Task {
 
   // Any thread.
   virtual PipelineSnapshot Snapshot() const = 0;
+  // Where what it moves can be looked at; nowhere, if it has no `taps()`.
+  virtual std::vector<TapPlace> taps() const = 0;
 };
 
 // The one implementation.
@@ -78,6 +82,13 @@ class alignas(kCacheLine) TaskOf final : public Task {
     if constexpr (Sleeper<T>) task_.Disarm();
   }
   PipelineSnapshot Snapshot() const override { return task_.Snapshot(); }
+  std::vector<TapPlace> taps() const override {
+    if constexpr (requires { task_.taps(); }) {
+      return task_.taps();
+    } else {
+      return {};
+    }
+  }
 
  private:
   T task_;

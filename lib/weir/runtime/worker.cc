@@ -73,6 +73,17 @@ LcoreSnapshot Worker::Snapshot() const {
   return all;
 }
 
+std::vector<TapPlace> Worker::taps() const {
+  std::vector<TapPlace> all;
+  for (const auto& task : tasks_) {
+    for (TapPlace& place : task->taps()) {
+      place.lcore = lcore_.id();
+      all.push_back(std::move(place));
+    }
+  }
+  return all;
+}
+
 void Worker::Run(const std::stop_token& stop,
                  std::promise<absl::Status> ready) {
   absl::Status pinned = PinThisThread(lcore_.id());

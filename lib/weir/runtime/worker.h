@@ -16,6 +16,7 @@
 #include "weir/base/counter.h"
 #include "weir/mbuf/mbuf_pool.h"
 #include "weir/pipeline/lcore.h"
+#include "weir/pipeline/tap_point.h"
 #include "weir/runtime/nap.h"
 #include "weir/runtime/stats.h"
 #include "weir/runtime/task.h"
@@ -80,6 +81,8 @@ class alignas(kCacheLine) Worker {
 
   // Any thread, but not while Start runs.
   LcoreSnapshot Snapshot() const;
+  // Where packets can be looked at on this lcore. The same.
+  std::vector<TapPlace> taps() const;
 
  private:
   void Run(const std::stop_token& stop, std::promise<absl::Status> ready);
