@@ -1,11 +1,14 @@
 // Asks something of a process of weir that runs: docs/control.md.
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <span>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "absl/flags/flag.h"
@@ -21,6 +24,15 @@
 #include "weir/metrics/segment_reader.h"
 #include "weir/metrics/segment_writer.h"
 
+ABSL_FLAG(bool, drops, false,
+          "of capture start: packets that are dropped behind the place, with "
+          "the reason");
+ABSL_FLAG(std::string, direction, "both", "of capture start: rx, tx or both");
+ABSL_FLAG(int32_t, lcore, -1, "of capture start: what one lcore sees");
+ABSL_FLAG(uint64_t, snaplen, 0, "of capture start: bytes of a packet, at most");
+ABSL_FLAG(uint64_t, count, 0, "of capture start: packets, at most");
+ABSL_FLAG(uint64_t, bytes, 0, "of capture start: bytes of the file, at most");
+ABSL_FLAG(std::string, time, "", "of capture start: such as 10s, at most");
 ABSL_FLAG(bool, json, false, "print the answer as the line of JSON it is");
 
 namespace weir::control {
@@ -45,6 +57,44 @@ absl::StatusOr<std::string> SocketOf(const std::string& name) {
   return ControlSocketOf(processes.found[0].path());
 }
 
+// The flags that were given, as members of a request.
+Json Options() {
+  Json options = Json::object();
+  if (absl::GetFlag(FLAGS_drops)) options["drops"] = true;
+  const std::string direction = absl::GetFlag(FLAGS_direction);
+  if (direction != "both") options["direction"] = direction;
+  const int32_t lcore = absl::GetFlag(FLAGS_lcore);
+  if (lcore >= 0) options["lcore"] = static_cast<uint64_t>(lcore);
+  const auto number = [&options](const char* name, uint64_t value) {
+    if (value != 0) options[name] = value;
+  };
+  number("snaplen", absl::GetFlag(FLAGS_snaplen));
+  number("count", absl::GetFlag(FLAGS_count));
+  number("bytes", absl::GetFlag(FLAGS_bytes));
+  const std::string time = absl::GetFlag(FLAGS_time);
+  if (!time.empty()) options["time"] = time;
+  return options;
+}
+
+// Waits until what `stopped` lists has written its files.
+absl::Status WaitForFiles(LineClient& client, const Json& stopped) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (std::chrono::steady_clock::now() < end) {
+    const auto line = client.Ask(R"({"command":"capture list"})", kPatience);
+    if (!line.ok()) return line.status();
+    const Json answer = Json::parse(*line, nullptr, false);
+    if (!answer.is_object() || !answer.contains("captures")) break;
+    bool any_left = false;
+    for (const Json& capture : answer["captures"]) {
+      any_left |= capture["state"] != "ended" &&
+                  std::ranges::find(stopped, capture["id"]) != stopped.end();
+    }
+    if (!any_left) return absl::OkStatus();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return absl::DeadlineExceededError("the files are not written yet");
+}
+
 absl::Status Control(const std::vector<std::string>& words) {
   if (words.size() < 2) {
     return absl::InvalidArgumentError(
@@ -53,7 +103,7 @@ absl::Status Control(const std::vector<std::string>& words) {
   std::error_code ignored;
   const std::string folder = std::filesystem::current_path(ignored).string();
   const auto request =
-      RequestOf(std::span(words).subspan(1), Json::object(), folder);
+      RequestOf(std::span(words).subspan(1), Options(), folder);
   if (!request.ok()) return request.status();
   const auto socket = SocketOf(words[0]);
   if (!socket.ok()) return socket.status();
@@ -69,6 +119,10 @@ absl::Status Control(const std::vector<std::string>& words) {
   const bool is_json = absl::GetFlag(FLAGS_json);
   if (answer["ok"] != true && !is_json) {
     return absl::InvalidArgumentError(answer.value("error", "no reason given"));
+  }
+  if (answer.contains("stopped")) {
+    const absl::Status whole = WaitForFiles(*client, answer["stopped"]);
+    if (!whole.ok()) return whole;
   }
   std::fputs(
       (is_json ? absl::StrCat(*line, "\n") : FormatAnswer(answer)).c_str(),
@@ -92,6 +146,8 @@ int main(int argc, char** argv) {
         weir::control::Commands(), "\n",
         weir::FormatFlags(name,
                           "l2fwd stats 100ms\n"
+                          "l2fwd capture start packet:eth0 eth0.pcapng "
+                          "--count=1000\n"
                           "4711 port list\n"));
     std::fputs(text.c_str(), stdout);
     return 0;

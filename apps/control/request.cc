@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -27,6 +28,14 @@ struct Form {
 
 constexpr Form kForms[] = {
     {"stats", {"interval"}, 0, {}, "[TIME|off]", "time between lines of rates"},
+    {"capture start",
+     {"place", "file"},
+     2,
+     {"direction", "drops", "lcore", "snaplen", "count", "bytes", "time"},
+     "PLACE FILE",
+     "packets of a port into a file"},
+    {"capture stop", {"id"}, 0, {}, "[ID]", "ends one, or all"},
+    {"capture list", {}, 0, {}, "", "those that run, and some that ended"},
     {"port list", {}, 0, {}, "", "its ports, and what they moved"},
     {"stop", {}, 0, {}, "", "ends it, as Ctrl-C does"},
 };
@@ -90,9 +99,15 @@ absl::StatusOr<Json> RequestOf(std::span<const std::string> words,
   }
   Json request = {{"command", std::string(form->command)}};
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const bool is_file = form->keys[i] == "file" && arguments[i][0] != '/';
-    request[std::string(form->keys[i])] =
-        is_file ? absl::StrCat(folder, "/", arguments[i]) : arguments[i];
+    const std::string key(form->keys[i]);
+    uint64_t number = 0;
+    if (key == "file" && !absl::StartsWith(arguments[i], "/")) {
+      request[key] = absl::StrCat(folder, "/", arguments[i]);
+    } else if (key == "id" && absl::SimpleAtoi(arguments[i], &number)) {
+      request[key] = number;
+    } else {
+      request[key] = arguments[i];
+    }
   }
   for (const auto& [key, value] : options.items()) {
     if (std::ranges::find(form->options, absl::string_view(key)) ==

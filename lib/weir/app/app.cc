@@ -1,7 +1,5 @@
 #include "weir/app/app.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -10,15 +8,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "weir/app/control_service.h"
+#include "weir/app/outside.h"
 #include "weir/app/report_json.h"
 #include "weir/app/report_metrics.h"
-#include "weir/app/run_commands.h"
 #include "weir/app/stats_printer.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/memory/arena.h"
 #include "weir/memory/lock_limit.h"
-#include "weir/metrics/segment_list.h"
 #include "weir/net/ethernet.h"
 #include "weir/runtime/placer.h"
 #include "weir/topo/pin.h"
@@ -228,11 +224,11 @@ absl::Status App::RunUntilSignal() {
   absl::Status started = runtime_->Start();
   if (!started.ok()) return started;
   KeepThisThreadOff(plan.WorkerIds());
-  Share(begin);
+  OpenToOthers(begin);
   WaitForEnd(begin);
-  if (control_ != nullptr) handlers_.Remove(control_->fd());
-  control_.reset();
+  outside_->CloseControl();
   runtime_->Stop();
+  outside_->EndCaptures();
   PrintWarnings();
   const AppReport report = Report(begin);
   std::fputs(FormatTable(report).c_str(), stdout);
@@ -253,7 +249,7 @@ absl::Status App::Finish(const std::string& json) {
 void App::WaitForEnd(Clock::time_point begin) {
   const Clock::time_point end =
       After(begin, options_.duration.value_or(absl::InfiniteDuration()));
-  Clock::time_point share = segment_ == nullptr ? end : Clock::now();
+  Clock::time_point share = outside_->has_segment() ? Clock::now() : end;
   rates_.SetInterval(options_.stats_interval, begin, Report(begin));
   while (!runtime_->done() && !stop_requested_) {
     const Clock::time_point look = Clock::now() + kShareEvery;
@@ -268,7 +264,7 @@ void App::WaitForEnd(Clock::time_point begin) {
     if (time < std::min(rates_.next(), share)) continue;
     const AppReport now = Report(begin);
     if (time >= share) {
-      segment_->Write(MetricsOf(now));
+      outside_->Write(MetricsOf(now));
       share = time + kShareEvery;
     }
     const std::string rates = rates_.Take(time, now);
@@ -278,37 +274,21 @@ void App::WaitForEnd(Clock::time_point begin) {
   }
 }
 
-void App::Share(Clock::time_point begin) {
-  RemoveDeadSegments(kSegmentFolder);
-  absl::StatusOr<std::unique_ptr<SegmentWriter>> segment =
-      SegmentWriter::Create(options_.name);
-  absl::Status shared = segment.status();
-  if (segment.ok()) {
-    segment_ = *std::move(segment);
-    shared = OfferControl(begin);
-  }
-  if (shared.ok()) return;
+void App::OpenToOthers(Clock::time_point begin) {
+  outside_ = std::make_unique<Outside>(options_.name, handlers_);
+  const absl::Status opened = outside_->Open(
+      {.report = [this, begin] { return Report(begin); },
+       .stats_interval = [this] { return rates_.interval(); },
+       .set_stats_interval =
+           [this, begin](absl::Duration interval) {
+             rates_.SetInterval(interval, Clock::now(), Report(begin));
+           },
+       .stop = [this] { stop_requested_ = true; }},
+      runtime_->taps());
+  if (opened.ok()) return;
   // The run is as good without.
   std::fprintf(stderr, "%s: warning: %s\n", options_.name.c_str(),
-               std::string(shared.message()).c_str());
-}
-
-// Beside the segment, where those look who have found that.
-absl::Status App::OfferControl(Clock::time_point begin) {
-  auto control = ControlService::Open(ControlSocketOf(segment_->path()));
-  if (!control.ok()) return control.status();
-  control_ = *std::move(control);
-  AddRunCommands(*control_,
-                 {.report = [this, begin] { return Report(begin); },
-                  .stats_interval = [this] { return rates_.interval(); },
-                  .set_stats_interval =
-                      [this, begin](absl::Duration interval) {
-                        rates_.SetInterval(interval, Clock::now(),
-                                           Report(begin));
-                      },
-                  .stop = [this] { stop_requested_ = true; }});
-  handlers_.Add(control_->fd(), POLLIN, [this](short) { control_->Serve(); });
-  return absl::OkStatus();
+               std::string(opened.message()).c_str());
 }
 
 RunPlan App::PlanOfRun() const {

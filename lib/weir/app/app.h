@@ -26,7 +26,6 @@
 #include "weir/app/run_plan.h"
 #include "weir/app/signal_wait.h"
 #include "weir/mbuf/mbuf_pool.h"
-#include "weir/metrics/segment_writer.h"
 #include "weir/port/port.h"
 #include "weir/port/port_device.h"
 #include "weir/port/port_monitor.h"
@@ -36,7 +35,7 @@
 
 namespace weir {
 
-class ControlService;
+class Outside;
 
 // What AppMain found on the command line.
 struct AppOptions {
@@ -158,10 +157,8 @@ class App {
   AppReport Report(Clock::time_point begin) const;
   // Waits and prints rates until something ends the run.
   void WaitForEnd(Clock::time_point begin);
-  // Opens the segment by which others see the counters of this run, and the
-  // socket by which they control it.
-  void Share(Clock::time_point begin);
-  absl::Status OfferControl(Clock::time_point begin);
+  // Has others see this run and ask things of it.
+  void OpenToOthers(Clock::time_point begin);
   // The end of all output: writes the file of --json.
   absl::Status Finish(const std::string& json);
   absl::Status WriteJson(const std::string& json);
@@ -187,9 +184,8 @@ class App {
   // From RunUntilSignal on.
   std::unique_ptr<PortWatch> watch_;
   std::unique_ptr<Runtime> runtime_;
-  // Null if there can be none.
-  std::unique_ptr<SegmentWriter> segment_;
-  std::unique_ptr<ControlService> control_;
+  // Of a run, after the ports and pipelines that it looks at.
+  std::unique_ptr<Outside> outside_;
   RateLines rates_;
   bool stop_requested_ = false;
   uint64_t warnings_ = 0;

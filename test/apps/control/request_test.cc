@@ -33,7 +33,22 @@ TEST(ControlRequestTest, MayDoWithoutWhatIsOptional) {
 
 TEST(ControlRequestTest, NamesTheCommandsThereAre) {
   EXPECT_THAT(Request({"port"}), HasSubstr("no such command: port; there are "
-                                           "stats, port list, stop"));
+                                           "stats, capture start, "));
+}
+
+TEST(ControlRequestTest, HasFilesWithTheirFolder) {
+  EXPECT_EQ(Request({"capture", "start", "packet:eth0", "a.pcapng"}),
+            R"({"command":"capture start","place":"packet:eth0",)"
+            R"("file":"/here/a.pcapng"})");
+  EXPECT_EQ(Request({"capture", "start", "tap:x", "/b"}, {{"drops", true}}),
+            R"({"command":"capture start","place":"tap:x","file":"/b",)"
+            R"("drops":true})");
+}
+
+TEST(ControlRequestTest, HasNumbersAsNumbers) {
+  EXPECT_EQ(Request({"capture", "stop", "3"}),
+            R"({"command":"capture stop","id":3})");
+  EXPECT_EQ(Request({"capture", "stop"}), R"({"command":"capture stop"})");
 }
 
 TEST(ControlRequestTest, SaysWhatACommandWants) {
