@@ -33,6 +33,8 @@ ABSL_FLAG(uint64_t, snaplen, 0, "of capture start: bytes of a packet, at most");
 ABSL_FLAG(uint64_t, count, 0, "of capture start: packets, at most");
 ABSL_FLAG(uint64_t, bytes, 0, "of capture start: bytes of the file, at most");
 ABSL_FLAG(std::string, time, "", "of capture start: such as 10s, at most");
+ABSL_FLAG(std::string, all_groups, "",
+          "of port accept: yes or no, whether all multicast comes");
 ABSL_FLAG(bool, json, false, "print the answer as the line of JSON it is");
 
 namespace weir::control {
@@ -61,6 +63,12 @@ absl::StatusOr<std::string> SocketOf(const std::string& name) {
 Json Options() {
   Json options = Json::object();
   if (absl::GetFlag(FLAGS_drops)) options["drops"] = true;
+  const std::string all_groups = absl::GetFlag(FLAGS_all_groups);
+  if (all_groups == "yes" || all_groups == "no") {
+    options["all_groups"] = all_groups == "yes";
+  } else if (!all_groups.empty()) {
+    options["all_groups"] = all_groups;
+  }
   const std::string direction = absl::GetFlag(FLAGS_direction);
   if (direction != "both") options["direction"] = direction;
   const int32_t lcore = absl::GetFlag(FLAGS_lcore);
@@ -146,6 +154,8 @@ int main(int argc, char** argv) {
         weir::control::Commands(), "\n",
         weir::FormatFlags(name,
                           "l2fwd stats 100ms\n"
+                          "l2fwd flow add packet:eth0 "
+                          "dst_ip=192.0.2.0/24,udp_dst_port=53\n"
                           "l2fwd capture start packet:eth0 eth0.pcapng "
                           "--count=1000\n"
                           "4711 port list\n"));

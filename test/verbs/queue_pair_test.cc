@@ -99,7 +99,8 @@ TEST(FlowTest, BringsEveryFrameThatArrives) {
     ASSERT_EQ(sender->Modify(state, kPort), 0);
     ASSERT_EQ(receiver->Modify(state, kPort), 0);
   }
-  const auto flow = Flow::CreateForAllFrames(*receiver, kPort);
+  const auto flow =
+      Flow::Create(TargetOf(*receiver, FrameKind::kAll, 0, kPort), {});
   ASSERT_TRUE(flow.ok()) << flow.status();
 
   std::vector<std::byte> frame(60, std::byte{0x5a});
@@ -134,7 +135,7 @@ TEST(FlowTest, NamesTheQueueItCannotSteerTo) {
   const auto qp =
       QueuePair::Create(side.domain, side.cq, side.cq, {.receive_depth = 32});
   ASSERT_TRUE(qp.ok()) << qp.status();
-  const auto flow = Flow::CreateForAllFrames(*qp, 9);
+  const auto flow = Flow::Create(TargetOf(*qp, FrameKind::kAll, 0, 9), {});
   EXPECT_FALSE(flow.ok());
   EXPECT_THAT(std::string(flow.status().message()),
               AllOf(HasSubstr(side.device.name() + ":9: cannot steer frames"),

@@ -126,7 +126,8 @@ TEST(RssQueuePairTest, SpreadsFramesAndGivesBothDirectionsOneQueue) {
                                  net::kSymmetricToeplitzKey, kIpv4 | kUdp);
   ASSERT_TRUE(qp.ok()) << qp.status();
   ASSERT_TRUE(qp->Start(kPort).ok());
-  const auto flow = Flow::Create(*qp, FrameKind::kIpv4Udp, 0, kPort);
+  const auto flow =
+      Flow::Create(TargetOf(*qp, FrameKind::kIpv4Udp, 0, kPort), {});
   ASSERT_TRUE(flow.ok()) << flow.status();
   std::set<size_t> queues;
   for (uint16_t port = 1; port <= 16; ++port) {
@@ -199,7 +200,8 @@ TEST(RssQueuePairTest, FlowsTellKindsOfFramesApart) {
                                         net::kSymmetricToeplitzKey, 0));
     ASSERT_TRUE(qps.back().Start(kPort).ok());
     const uint16_t priority = i < 4 ? 0 : i < 6 ? 1 : 2;
-    auto flow = Flow::Create(qps.back(), kKinds[i], priority, kPort);
+    auto flow =
+        Flow::Create(TargetOf(qps.back(), kKinds[i], priority, kPort), {});
     ASSERT_TRUE(flow.ok()) << flow.status();
     flows.push_back(*std::move(flow));
   }
@@ -241,7 +243,7 @@ TEST(RssQueuePairTest, NamesThePortItCannotSteerFrom) {
   EXPECT_THAT(
       std::string(qp->Start(9).message()),
       HasSubstr(receiver.device.name() + ": ibv_modify_qp of an RSS queue"));
-  const auto flow = Flow::Create(*qp, FrameKind::kIpv4, 0, 9);
+  const auto flow = Flow::Create(TargetOf(*qp, FrameKind::kIpv4, 0, 9), {});
   EXPECT_THAT(std::string(flow.status().message()),
               HasSubstr(receiver.device.name() + ":9: cannot steer frames"));
 }

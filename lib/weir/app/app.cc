@@ -276,6 +276,8 @@ void App::WaitForEnd(Clock::time_point begin) {
 
 void App::OpenToOthers(Clock::time_point begin) {
   outside_ = std::make_unique<Outside>(options_.name, handlers_);
+  SteeringOfPorts steering;
+  for (const Port& port : ports_) steering[port.name()] = port.steering();
   const absl::Status opened = outside_->Open(
       {.report = [this, begin] { return Report(begin); },
        .stats_interval = [this] { return rates_.interval(); },
@@ -284,7 +286,7 @@ void App::OpenToOthers(Clock::time_point begin) {
              rates_.SetInterval(interval, Clock::now(), Report(begin));
            },
        .stop = [this] { stop_requested_ = true; }},
-      runtime_->taps());
+      runtime_->taps(), std::move(steering));
   if (opened.ok()) return;
   // The run is as good without.
   std::fprintf(stderr, "%s: warning: %s\n", options_.name.c_str(),

@@ -17,7 +17,8 @@ Outside::~Outside() {
   EndCaptures();
 }
 
-absl::Status Outside::Open(RunHooks hooks, std::vector<TapPlace> taps) {
+absl::Status Outside::Open(RunHooks hooks, std::vector<TapPlace> taps,
+                           SteeringOfPorts ports) {
   RemoveDeadSegments(kSegmentFolder);
   auto segment = SegmentWriter::Create(app_);
   if (!segment.ok()) return segment.status();
@@ -34,6 +35,7 @@ absl::Status Outside::Open(RunHooks hooks, std::vector<TapPlace> taps) {
   control_ = *std::move(control);
   AddRunCommands(*control_, std::move(hooks));
   AddCaptureCommands(*control_, *captures_);
+  AddFlowCommands(*control_, std::move(ports));
   handlers_.Add(control_->fd(), POLLIN, [this](short) { control_->Serve(); });
   return absl::OkStatus();
 }

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "weir/app/control_service.h"
 #include "weir/app/fd_handlers.h"
+#include "weir/app/flow_commands.h"
 #include "weir/app/run_commands.h"
 #include "weir/capture/capture_hub.h"
 #include "weir/metrics/metric.h"
@@ -32,7 +33,8 @@ class Outside {
 
   // Begins; with what each part was before an error, which says what others
   // have to do without. The run is as good.
-  absl::Status Open(RunHooks hooks, std::vector<TapPlace> taps);
+  absl::Status Open(RunHooks hooks, std::vector<TapPlace> taps,
+                    SteeringOfPorts ports);
 
   // Whether others see counters.
   bool has_segment() const noexcept { return segment_ != nullptr; }

@@ -107,9 +107,10 @@ absl::StatusOr<Port> Port::Open(PortDevice device, MbufPool& pool,
 
   auto events = verbs::AsyncEvents::Create(*device.device());
   if (!events.ok()) return events.status();
-  Port port(std::make_shared<PortMonitor>((*context)->info, device.device(),
-                                          (*context)->health,
-                                          *std::move(events)));
+  Port port(
+      std::make_shared<PortMonitor>((*context)->info, device.device(),
+                                    (*context)->health, *std::move(events)),
+      (*context)->steering);
   for (const RxQueue& queue : *rx) port.monitor_->AddRx(queue.counters());
   for (const TxQueue& queue : *tx) port.monitor_->AddTx(queue.counters());
   port.rx = *std::move(rx);

@@ -17,6 +17,7 @@
 #include "weir/port/port_device.h"
 #include "weir/port/port_info.h"
 #include "weir/port/port_monitor.h"
+#include "weir/port/port_steering.h"
 #include "weir/port/queue_choice.h"
 #include "weir/port/rx_queue.h"
 #include "weir/port/tx_queue.h"
@@ -84,11 +85,19 @@ class Port {
     return monitor_;
   }
 
+  // Which frames come: every one, until it is told otherwise. Also when the
+  // queues have been moved away, and while lcores poll them. Control thread.
+  const std::shared_ptr<PortSteering>& steering() const noexcept {
+    return steering_;
+  }
+
  private:
-  explicit Port(std::shared_ptr<PortMonitor> monitor)
-      : monitor_(std::move(monitor)) {}
+  Port(std::shared_ptr<PortMonitor> monitor,
+       std::shared_ptr<PortSteering> steering)
+      : monitor_(std::move(monitor)), steering_(std::move(steering)) {}
 
   std::shared_ptr<PortMonitor> monitor_;
+  std::shared_ptr<PortSteering> steering_;
 
  public:
   // For pipelines to take: `std::move(port.rx[0])`. Each is one lcore's. One

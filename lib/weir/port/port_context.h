@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "weir/port/port_health.h"
 #include "weir/port/port_info.h"
+#include "weir/port/port_steering.h"
 #include "weir/verbs/device.h"
 #include "weir/verbs/memory_region.h"
 #include "weir/verbs/protection_domain.h"
@@ -26,6 +27,8 @@ struct PortContext {
   verbs::MemoryRegion region;
   PortInfo info;
   std::shared_ptr<PortHealth> health = std::make_shared<PortHealth>();
+  // Which frames come to the receive queues.
+  std::shared_ptr<PortSteering> steering = std::make_shared<PortSteering>();
 };
 
 // The name of a queue for people: that of the port, as the user wrote it, and

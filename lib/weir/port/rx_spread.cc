@@ -143,13 +143,12 @@ absl::Status RxSpread::CreateFlows() {
     const absl::Status started = qps_.back().Start(port);
     if (!started.ok()) return started;
   }
+  std::vector<verbs::FlowTarget> targets;
   for (size_t i = 0; i < kinds.size(); ++i) {
-    auto flow =
-        verbs::Flow::Create(qps_[i], kinds[i].frames, kinds[i].priority, port);
-    if (!flow.ok()) return flow.status();
-    flows_.push_back(*std::move(flow));
+    targets.push_back(
+        verbs::TargetOf(qps_[i], kinds[i].frames, kinds[i].priority, port));
   }
-  return absl::OkStatus();
+  return steering_->Open(std::move(targets), context_->info.mac);
 }
 
 std::vector<std::unique_ptr<RxEnd>> RxSpread::Ends(

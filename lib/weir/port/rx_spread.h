@@ -15,9 +15,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "weir/port/port_context.h"
+#include "weir/port/port_steering.h"
 #include "weir/port/rx_end.h"
 #include "weir/verbs/completion_queue.h"
-#include "weir/verbs/flow.h"
 #include "weir/verbs/indirection_table.h"
 #include "weir/verbs/rss_queue_pair.h"
 #include "weir/verbs/work_queue.h"
@@ -47,7 +47,7 @@ class RxSpread {
 
  private:
   explicit RxSpread(std::shared_ptr<PortContext> context)
-      : context_(std::move(context)) {}
+      : context_(std::move(context)), steering_(context_->steering.get()) {}
 
   absl::Status CreateQueues(uint32_t count, const RxEndOptions& options);
   absl::Status CreateTables();
@@ -60,7 +60,7 @@ class RxSpread {
   // Over all queues, and over the first alone.
   std::vector<verbs::IndirectionTable> tables_;
   std::vector<verbs::RssQueuePair> qps_;
-  std::vector<verbs::Flow> flows_;
+  OpenSteering steering_;
 };
 
 }  // namespace weir

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "weir/port/port_context.h"
+#include "weir/port/port_steering.h"
 #include "weir/port/rx_end.h"
 #include "weir/verbs/completion_queue.h"
 #include "weir/verbs/flow.h"
@@ -35,9 +36,18 @@ class SoleRxEnd final : public RxEnd {
   bool Rebuild() noexcept override;
 
  private:
-  SoleRxEnd(std::shared_ptr<PortContext> context, const RxEndOptions& options,
-            verbs::CompletionQueue cq, verbs::QueuePair qp, verbs::Flow flow);
+  struct Pair {
+    verbs::CompletionQueue cq;
+    verbs::QueuePair qp;
+  };
 
+  static absl::StatusOr<Pair> CreatePair(const PortContext& context,
+                                         const RxEndOptions& options);
+
+  SoleRxEnd(std::shared_ptr<PortContext> context, const RxEndOptions& options,
+            Pair pair);
+
+  verbs::FlowTarget TargetOf(const verbs::QueuePair& qp) const;
   bool Modify(ibv_qp_state state) noexcept {
     return qp_.Modify(state, context_->info.device_port) == 0;
   }
@@ -47,7 +57,7 @@ class SoleRxEnd final : public RxEnd {
   RxEndOptions options_;
   verbs::CompletionQueue cq_;
   verbs::QueuePair qp_;
-  verbs::Flow flow_;
+  OpenSteering steering_;
 };
 
 }  // namespace weir

@@ -7,10 +7,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
-#include "weir/verbs/queue_pair.h"
-#include "weir/verbs/rss_queue_pair.h"
+#include "weir/verbs/flow_rule.h"
 
 namespace weir::verbs {
 
@@ -25,23 +26,46 @@ enum class FrameKind : uint8_t {
   kIpv6Udp,
 };
 
-// Owns the ibv_flow. Movable. Control thread, before Launch.
+// Where the frames of a rule go, of those of a kind, and when the rule is
+// asked.
+struct FlowTarget {
+  ibv_qp* queue_pair = nullptr;
+  // For messages.
+  std::string device_name;
+  FrameKind kind = FrameKind::kAll;
+  // 0 to 15, the lower the earlier.
+  uint16_t priority = 0;
+  // From 1.
+  uint8_t port = 1;
+};
+
+// The target of frames of `kind` that arrive at `port` and go to `queue_pair`,
+// a QueuePair or an RssQueuePair. Any thread.
+template <typename Pair>
+FlowTarget TargetOf(const Pair& queue_pair, FrameKind kind, uint16_t priority,
+                    uint8_t port) {
+  return {.queue_pair = queue_pair.get(),
+          .device_name = queue_pair.device_name(),
+          .kind = kind,
+          .priority = priority,
+          .port = port};
+}
+
+// The kinds of frames that are of `kind` and that `rule` is about: none if
+// there are none such, several where a device cannot tell them by one rule. Any
+// thread.
+std::vector<FrameKind> KindsOf(FrameKind kind, const FlowRule& rule);
+
+// Owns the ibv_flow. Movable. Control thread.
 class Flow {
  public:
-  // Every frame that arrives at `port`, from 1: a NORMAL rule with one Ethernet
-  // spec whose mask is all zero; where the device refuses that, ALL_DEFAULT.
-  // `queue_pair` must outlive it. PermissionDenied without CAP_NET_RAW,
-  // Unimplemented for a device that cannot steer, otherwise the errno of
-  // ibv_create_flow.
-  static absl::StatusOr<Flow> CreateForAllFrames(const QueuePair& queue_pair,
-                                                 uint8_t port);
-
-  // Frames of `kind` that arrive at `port`, from 1, and that no rule of a lower
-  // `priority`, 0 to 15, takes: a NORMAL rule. `queue_pair` must outlive it.
-  // Errors as above.
-  static absl::StatusOr<Flow> Create(const RssQueuePair& queue_pair,
-                                     FrameKind kind, uint16_t priority,
-                                     uint8_t port);
+  // The frames of `rule` among those of `target`, whose kind is one of KindsOf
+  // with it: a NORMAL rule; for all frames, where the device refuses that,
+  // ALL_DEFAULT. The queue pair must outlive it. PermissionDenied without
+  // CAP_NET_RAW, Unimplemented for a device that cannot steer, otherwise the
+  // errno of ibv_create_flow.
+  static absl::StatusOr<Flow> Create(const FlowTarget& target,
+                                     const FlowRule& rule);
 
  private:
   struct Destroy {
