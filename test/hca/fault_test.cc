@@ -58,7 +58,8 @@ TEST(FaultTest, IsEmptyWithoutTheOption) {
 TEST(FaultTest, SaysWhatIsWrong) {
   EXPECT_EQ(ErrorOf("explode@3"),
             "null:,fault=explode@3: fault: \"explode\": want send_error, "
-            "recv_error, qp_error, cq_overrun, port_down, port_up or remove");
+            "recv_error, qp_error, cq_overrun, port_down, port_up, remove or "
+            "send_stall");
   for (const std::string bad : {"remove", "remove@", "remove@0", "remove@x",
                                 "remove@-1", "port_down:1ms@3", "@3"}) {
     EXPECT_THAT(ErrorOf(bad), HasSubstr(": want ")) << bad;
@@ -68,6 +69,19 @@ TEST(FaultTest, SaysWhatIsWrong) {
   EXPECT_THAT(ErrorOf("port_down@3:soon"), HasSubstr("want a time"));
   EXPECT_THAT(ErrorOf("remove@3:now"), HasSubstr("want nothing behind"));
   EXPECT_THAT(ErrorOf("remove@3+"), HasSubstr("\"\": want NAME@N"));
+}
+
+TEST(FaultScheduleTest, CountsFramesThatAreSentForAStall) {
+  FaultSchedule schedule = Schedule("send_stall@10:5ms");
+  EXPECT_EQ(schedule.Room(Direction::kReceive, {.received = 50, .sent = 9}, 64),
+            64u);
+  EXPECT_EQ(schedule.Room(Direction::kSend, {.received = 50, .sent = 3}, 64),
+            6u);
+  EXPECT_FALSE(schedule.TakeDue({.received = 50, .sent = 8}).has_value());
+  const auto due = schedule.TakeDue({.received = 0, .sent = 9});
+  ASSERT_TRUE(due.has_value());
+  EXPECT_EQ(due->fault.kind, Kind::kSendStall);
+  EXPECT_EQ(due->fault.duration_ns, 5'000'000u);
 }
 
 TEST(FaultScheduleTest, LetsFramesGoUpToTheFault) {

@@ -194,6 +194,44 @@ TEST(InjectedFaultTest, RemovesTheDevice) {
   EXPECT_EQ(info.finished, 1);
 }
 
+TEST(InjectedFaultTest, StallsSendsUntilTheQueuePairIsReset) {
+  VerbsRig rig;
+  rig.MoveTo(IBV_QPS_RTS);
+  Inject(rig, "send_stall");
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(rig.PostSend(i, 60, IBV_SEND_SIGNALED), 0);
+  }
+  EXPECT_THAT(rig.Poll(3), SizeIs(0));
+  // Not because the medium is full.
+  EXPECT_EQ(weir_hca_waits_for_medium(rig.qp), 0);
+  EXPECT_EQ(rig.Counter("tx_frames"), 0u);
+  EXPECT_EQ(rig.Modify(IBV_QPS_ERR), 0);
+  EXPECT_THAT(StatusesOf(rig.Poll(3)), Each(IBV_WC_WR_FLUSH_ERR));
+  EXPECT_EQ(rig.Modify(IBV_QPS_RESET), 0);
+  rig.MoveTo(IBV_QPS_RTS);
+  EXPECT_EQ(rig.PostSend(0, 60, IBV_SEND_SIGNALED), 0);
+  EXPECT_THAT(StatusesOf(rig.Poll(1)), ElementsAre(IBV_WC_SUCCESS));
+}
+
+TEST(InjectedFaultTest, StallsSendsForATimeAndLosesNone) {
+  VerbsRig rig({.key = "null:,fault=send_stall@2:20ms"});
+  rig.MoveTo(IBV_QPS_RTS);
+  const auto start = Clock::now();
+  size_t done = 0;
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(rig.PostSend(i, 60, IBV_SEND_SIGNALED), 0);
+  }
+  while (done < 4 && Clock::now() < start + kPatience) {
+    for (const ibv_wc& wc : rig.Poll(4)) {
+      EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+      ++done;
+    }
+  }
+  EXPECT_EQ(done, 4u);
+  EXPECT_GE(Clock::now() - start, std::chrono::milliseconds(20));
+  EXPECT_EQ(rig.Counter("tx_frames"), 4u);
+}
+
 TEST(InjectedFaultTest, OpensARemovedDeviceAnewOnceItIsClosed) {
   ibv_device* device = nullptr;
   {

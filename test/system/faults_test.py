@@ -168,7 +168,8 @@ class FaultsTest(unittest.TestCase):
         ended = l2fwd.outcome('null:,fault=explode@3', 'null:')
         self.assertEqual(ended.status, 1)
         self.assertIn('"explode": want send_error, recv_error, qp_error, '
-                      'cq_overrun, port_down, port_up or remove', ended.stderr)
+                      'cq_overrun, port_down, port_up, remove or send_stall',
+                      ended.stderr)
 
 
 if __name__ == '__main__':

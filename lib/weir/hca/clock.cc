@@ -16,6 +16,8 @@ uint64_t ReadNs(clockid_t clock) noexcept {
 
 uint64_t HcaClockTicks() noexcept { return ReadNs(CLOCK_MONOTONIC_RAW); }
 
+uint64_t SteadyNs() noexcept { return ReadNs(CLOCK_MONOTONIC); }
+
 uint64_t WallClockNs() noexcept { return ReadNs(CLOCK_REALTIME); }
 
 }  // namespace weir::hca

@@ -14,6 +14,9 @@ inline constexpr uint64_t kHcaClockKhz = 1'000'000;
 // thread.
 uint64_t HcaClockTicks() noexcept;
 
+// Nanoseconds of the steady clock. Any thread.
+uint64_t SteadyNs() noexcept;
+
 // Nanoseconds since the Unix epoch. Any thread.
 uint64_t WallClockNs() noexcept;
 

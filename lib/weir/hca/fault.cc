@@ -21,14 +21,15 @@ struct KindName {
   absl::string_view name;
   Kind kind;
 };
-constexpr std::array<KindName, 7> kKinds = {
+constexpr std::array<KindName, 8> kKinds = {
     {{"send_error", Kind::kSendError},
      {"recv_error", Kind::kReceiveError},
      {"qp_error", Kind::kQpError},
      {"cq_overrun", Kind::kCqOverrun},
      {"port_down", Kind::kPortDown},
      {"port_up", Kind::kPortUp},
-     {"remove", Kind::kRemove}}};
+     {"remove", Kind::kRemove},
+     {"send_stall", Kind::kSendStall}}};
 
 struct StatusName {
   absl::string_view name;
@@ -62,7 +63,7 @@ absl::Status ReadDetail(absl::string_view what, absl::string_view text,
     fault.status = it->status;
     return absl::OkStatus();
   }
-  if (fault.kind == Kind::kPortDown) {
+  if (fault.kind == Kind::kPortDown || fault.kind == Kind::kSendStall) {
     const std::optional<uint64_t> time = ParseTimeNs(what);
     if (!time.has_value() || *time == 0) {
       return Bad(object, text, "a time up to 10s behind the colon, as in 50ms");
@@ -76,12 +77,20 @@ absl::Status ReadDetail(absl::string_view what, absl::string_view text,
 uint64_t FramesOf(Kind kind, const FaultSchedule::Position& at) noexcept {
   switch (kind) {
     case Kind::kSendError:
+    case Kind::kSendStall:
       return at.sent;
     case Kind::kReceiveError:
       return at.received;
     default:
       return at.sent + at.received;
   }
+}
+
+bool Concerns(Kind kind, FaultSchedule::Direction direction) noexcept {
+  if (direction == FaultSchedule::Direction::kSend) {
+    return kind != Kind::kReceiveError;
+  }
+  return kind != Kind::kSendError && kind != Kind::kSendStall;
 }
 
 bool IsDue(const ScheduledFault& fault,
@@ -100,7 +109,7 @@ absl::StatusOr<Fault> ParseFault(absl::string_view text,
   if (it == kKinds.end()) {
     return Bad(object, text,
                "send_error, recv_error, qp_error, cq_overrun, port_down, "
-               "port_up or remove");
+               "port_up, remove or send_stall");
   }
   Fault fault{.kind = it->kind};
   if (fault.kind == Kind::kSendError) fault.status = IBV_WC_LOC_QP_OP_ERR;
@@ -145,11 +154,9 @@ void FaultSchedule::Add(const ScheduledFault& fault) {
 
 size_t FaultSchedule::Room(Direction direction, const Position& at,
                            size_t want) const noexcept {
-  const Kind foreign =
-      direction == Direction::kSend ? Kind::kReceiveError : Kind::kSendError;
   uint64_t room = want;
   for (const ScheduledFault& fault : faults_) {
-    if (fault.fault.kind == foreign) continue;
+    if (!Concerns(fault.fault.kind, direction)) continue;
     const uint64_t before = FramesOf(fault.fault.kind, at) + 1;
     if (fault.fault.kind == Kind::kReceiveError && fault.at_frame <= before) {
       continue;

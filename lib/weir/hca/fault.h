@@ -26,6 +26,9 @@ struct Fault {
     kPortDown,      // The link goes, for `duration_ns` if that is not 0.
     kPortUp,
     kRemove,  // The device goes.
+    // Sends are accepted and never complete, for `duration_ns` if that is not
+    // 0, or until their queue pair is reset.
+    kSendStall,
   };
 
   Kind kind;
@@ -34,15 +37,17 @@ struct Fault {
 };
 
 // A fault right before a frame: before number `at_frame`, from 1, of those sent
-// for a send error, of those received for a receive error, of both together for
-// the rest. Frames that are lost while the link is forced down count.
+// for send errors and stalls, of those received for a receive error, of both
+// together for the rest. Frames that are lost while the link is forced down
+// count.
 struct ScheduledFault {
   Fault fault;
   uint64_t at_frame;
 };
 
 // Reads `NAME[:WHAT]`: send_error, recv_error (`:STATUS`), qp_error,
-// cq_overrun, port_down (`:TIME`), port_up, remove. InvalidArgument, beginning
+// cq_overrun, port_down (`:TIME`), port_up, remove, send_stall (`:TIME`).
+// InvalidArgument, beginning
 // with `object` and listing what there is, for anything else. Any thread.
 absl::StatusOr<Fault> ParseFault(absl::string_view text,
                                  absl::string_view object);

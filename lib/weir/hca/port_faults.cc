@@ -3,13 +3,13 @@
 #include <infiniband/verbs.h>
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 #include <span>
 #include <utility>
 
 #include "absl/strings/string_view.h"
 #include "weir/hca/backend/impair/impaired.h"
+#include "weir/hca/clock.h"
 #include "weir/hca/port.h"
 #include "weir/hca/queue_pair.h"
 #include "weir/hca/receive_wq.h"
@@ -18,12 +18,6 @@ namespace weir::hca {
 namespace {
 
 using Kind = Fault::Kind;
-
-uint64_t ClockNs() noexcept {
-  return static_cast<uint64_t>(
-      std::chrono::steady_clock::now().time_since_epoch() /
-      std::chrono::nanoseconds(1));
-}
 
 }  // namespace
 
@@ -135,13 +129,21 @@ PendingFaults::Outcome Port::Strike(const Fault& fault) noexcept {
       const std::lock_guard hold(receive_lock_);
       const bool for_good = fault.duration_ns == 0;
       ForceLinkLocked(LinkForce::kDown,
-                      for_good ? 0 : ClockNs() + fault.duration_ns);
+                      for_good ? 0 : SteadyNs() + fault.duration_ns);
       return kStruck;
     }
     case Kind::kPortUp: {
       const std::lock_guard hold(receive_lock_);
       ForceLinkLocked(LinkForce::kNone);
       return kStruck;
+    }
+    case Kind::kSendStall: {
+      const uint64_t until_ns =
+          fault.duration_ns == 0 ? 0 : SteadyNs() + fault.duration_ns;
+      const std::lock_guard hold(list_lock_);
+      bool struck = false;
+      for (QueuePair* qp : queue_pairs_) struck |= qp->StallSends(until_ns);
+      return struck ? kStruck : kMissed;
     }
     case Kind::kRemove:
       Remove();
@@ -169,7 +171,7 @@ void Port::ForceLinkLocked(LinkForce force, uint64_t up_at_ns) noexcept {
 void Port::LinkUpIfDue() noexcept {
   const auto is_due = [this] {
     const uint64_t at_ns = up_at_ns_;
-    return at_ns != 0 && ClockNs() >= at_ns;
+    return at_ns != 0 && SteadyNs() >= at_ns;
   };
   if (!is_due()) return;
   const std::lock_guard hold(receive_lock_);

@@ -126,6 +126,14 @@ class QueuePair : public PublicObject<ibv_qp_ex> {
   // Completes the oldest unsent request with `status`, an error, and fails;
   // false if there is none. Any thread.
   bool FailNextSend(ibv_wc_status status) noexcept;
+  // Keeps what is sent from completing: SendQueue::Stall. Any thread.
+  bool StallSends(uint64_t until_ns) noexcept {
+    return sends_.has_value() && sends_->Stall(until_ns);
+  }
+  // Whether the oldest unsent frame waits for room in the medium. Any thread.
+  bool WaitsForMedium() noexcept {
+    return sends_.has_value() && sends_->WaitsForMedium();
+  }
   // Any thread.
   void OverrunCompletionQueues() noexcept;
 

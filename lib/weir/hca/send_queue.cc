@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "weir/hca/clock.h"
 #include "weir/hca/completion_queue.h"
 #include "weir/hca/port.h"
 #include "weir/hca/raw_enum.h"
@@ -65,7 +66,7 @@ inline int SendQueue::PostLocked(ibv_send_wr*& wr, Fate& fate) noexcept {
   fate = Fate::kUnchanged;
   int error = 0;
   if (state_ == WorkState::kWorks) {
-    if (sent_ == posted_) error = SendNow(wr);
+    if (sent_ == posted_ && !IsStalled()) error = SendNow(wr);
     if (state_ == WorkState::kFlushes) fate = Fate::kFailed;
   } else if (state_ == WorkState::kRefuses) {
     error = EINVAL;
@@ -184,7 +185,7 @@ int SendQueue::SendNow(ibv_send_wr*& wr) noexcept {
         }
         if (IsSignaled(wr->send_flags)) burst_.AddSignal(wr->wr_id);
       }
-      taken = port_.Transmit(burst_.frames());
+      taken = Transmit();
     }
     posted_ += static_cast<uint32_t>(taken);
     Complete(taken);
@@ -202,6 +203,36 @@ int SendQueue::SendNow(ibv_send_wr*& wr) noexcept {
     if (error != 0) return error;
   }
   return 0;
+}
+
+// Gives the burst to the medium, under the send lock of the port.
+size_t SendQueue::Transmit() noexcept {
+  const size_t taken = port_.Transmit(burst_.frames());
+  was_full_ = taken < burst_.frames().size();
+  return taken;
+}
+
+inline bool SendQueue::IsStalled() noexcept {
+  if (!is_stalled_) [[likely]] {
+    return false;
+  }
+  if (stalled_until_ns_ != 0 && SteadyNs() >= stalled_until_ns_) {
+    is_stalled_ = false;
+  }
+  return is_stalled_;
+}
+
+bool SendQueue::Stall(uint64_t until_ns) noexcept {
+  const std::lock_guard hold(lock_);
+  if (state_ != WorkState::kWorks) return false;
+  is_stalled_ = true;
+  stalled_until_ns_ = until_ns;
+  return true;
+}
+
+bool SendQueue::WaitsForMedium() noexcept {
+  const std::lock_guard hold(lock_);
+  return has_backlog_ && was_full_ && !IsStalled();
 }
 
 // Accounts for the first `taken` frames of the burst.
@@ -290,7 +321,7 @@ void SendQueue::SendStored() noexcept {
         if (faulty) break;
         if (IsSignaled(slot.flags)) burst_.AddSignal(slot.wr_id);
       }
-      taken = port_.Transmit(burst_.frames());
+      taken = Transmit();
     }
     Complete(taken);
     if (taken < burst_.frames().size()) return;
@@ -300,7 +331,7 @@ void SendQueue::SendStored() noexcept {
 
 SendQueue::Fate SendQueue::Retry() noexcept {
   const std::lock_guard hold(lock_);
-  if (!has_backlog_) return Fate::kUnchanged;
+  if (!has_backlog_ || IsStalled()) return Fate::kUnchanged;
   SendStored();
   const bool failed = state_ == WorkState::kFlushes;
   if (failed) Flush();
@@ -355,6 +386,7 @@ uint32_t SendQueue::Enter(WorkState state) noexcept {
     const std::lock_guard hold_cq(cq_.lock());
     cq_.Forget(this);
     posted_ = sent_ = 0;
+    is_stalled_ = false;
     tso_done_ = {};
     Retire(0);
   }

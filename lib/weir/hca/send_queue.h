@@ -66,6 +66,14 @@ class SendQueue : public WorkQueue {
 
   bool failed() noexcept;
 
+  // Accepts requests from now on and sends none until `until_ns` of the steady
+  // clock, if that is not 0, or until kRefuses is entered; false unless it
+  // works. Any thread.
+  bool Stall(uint64_t until_ns) noexcept;
+
+  // Whether what was posted waits because the medium had no room. Any thread.
+  bool WaitsForMedium() noexcept;
+
  private:
   struct Slot {
     uint64_t wr_id;
@@ -93,6 +101,8 @@ class SendQueue : public WorkQueue {
   }
   uint32_t Room() const noexcept { return depth_ - (posted_ - retired()); }
   ibv_send_wr* GatherPlain(ibv_send_wr* wr, size_t limit) noexcept;
+  size_t Transmit() noexcept;
+  bool IsStalled() noexcept;
   bool Gather(std::span<const ibv_sge> sges, unsigned flags) noexcept;
   int SendNow(ibv_send_wr*& wr) noexcept;
   int SendTsoNow(ibv_send_wr*& wr) noexcept;
@@ -113,6 +123,9 @@ class SendQueue : public WorkQueue {
   WorkState state_ = WorkState::kRefuses;
   bool signal_all_;
   bool has_backlog_ = false;
+  bool is_stalled_ = false;
+  // Whether the medium had no room for all of the last burst.
+  bool was_full_ = false;
   // Free-running: posted, given to the medium (or failed).
   uint32_t posted_ = 0;
   uint32_t sent_ = 0;
@@ -126,6 +139,7 @@ class SendQueue : public WorkQueue {
   SendBurst burst_;
   // Of the oldest unsent request, if that is TSO.
   TsoProgress tso_done_;
+  uint64_t stalled_until_ns_ = 0;
   // What waits for room in the medium only below.
   uint32_t mask_;
   std::vector<Slot> slots_;

@@ -87,7 +87,7 @@ SendQueue::TsoOutcome SendQueue::SendTso(const Tso& tso) noexcept {
       const std::lock_guard hold(port_.send_lock());
       regions_.Refresh();
       if (!AppendSegments(*cutter, tso)) return TsoOutcome::kFaulty;
-      taken = port_.Transmit(burst_.frames());
+      taken = Transmit();
     }
     for (size_t i = 0; i < taken; ++i) {
       tso_done_.payload_bytes += cutter->PayloadAt(tso_done_);

@@ -12,6 +12,7 @@
 
 struct ibv_context;
 struct ibv_device;
+struct ibv_qp;
 
 // Facts about an open soft device that verbs have no call for.
 struct weir_hca_info {
@@ -71,12 +72,19 @@ extern "C" {
 //   port_down[:TIME]     the link goes, for a time (50ms) or for good,
 //   port_up              it comes back,
 //   remove               the device goes,
+//   send_stall[:TIME]    what is sent does not complete, for a time or until
+//                        its queue pair is reset,
 // where STATUS is one of loc_len, loc_qp_op, loc_prot, loc_access, fatal,
 // general. Returns 0, ENOENT if `context` is not of a soft device, or EINVAL or
 // ENOMEM after writing one line, cut to `text_bytes`, to `text`. Any thread.
 [[gnu::weak]] int weir_hca_inject(struct ibv_context* context,
                                   const char* fault, char* text,
                                   size_t text_bytes);
+
+// Whether what was posted to send on `qp` waits because the medium has no room
+// for it: a peer that does not receive, a netdev whose queue is full. Returns 1
+// or 0, also for a queue pair that is not of a soft device. Any thread.
+[[gnu::weak]] int weir_hca_waits_for_medium(struct ibv_qp* qp);
 
 // Makes the link of the device as bad as `options` says from now on, in place
 // of what its key or an earlier call asked for: "loss=1%,delay=5ms", with the

@@ -15,6 +15,7 @@
 #include "weir/hca/context.h"
 #include "weir/hca/device_table.h"
 #include "weir/hca/fault.h"
+#include "weir/hca/queue_pair.h"
 #include "weir/hca/refuse.h"
 #include "weir/hca_control/hca_control.h"
 
@@ -23,6 +24,7 @@ using weir::hca::Device;
 using weir::hca::DeviceTable;
 using weir::hca::IfMemory;
 using weir::hca::OwnContext;
+using weir::hca::QueuePair;
 
 namespace {
 
@@ -118,6 +120,11 @@ int weir_hca_inject(ibv_context* context, const char* fault, char* text,
     own->port().Inject(*parsed);
     return 0;
   });
+}
+
+int weir_hca_waits_for_medium(ibv_qp* qp) {
+  if (OwnContext(qp->context) == nullptr) return 0;
+  return QueuePair::Of(qp).WaitsForMedium() ? 1 : 0;
 }
 
 int weir_hca_impair(ibv_context* context, const char* options, char* text,
