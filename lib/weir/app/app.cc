@@ -77,6 +77,8 @@ absl::StatusOr<std::span<Port>> App::OpenPorts(const AppNeeds& needs) {
     return absl::FailedPreconditionError("OpenPorts is for once");
   }
   port_options_ = needs.ports;
+  port_options_.tx_watchdog_ms =
+      static_cast<uint64_t>(absl::ToInt64Milliseconds(options_.tx_watchdog));
   stage_mbufs_ = needs.stage_mbufs;
   stage_packets_ = needs.stage_packets;
   absl::StatusOr<Placer> placer = MakePlacer();

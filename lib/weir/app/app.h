@@ -54,6 +54,9 @@ struct AppOptions {
   absl::Duration stats_interval = absl::Seconds(1);
   // The file for the final report, empty for none.
   std::string json_file;
+  // How long frames may be under way to be sent without one completing before
+  // their queue is reset; zero: for ever.
+  absl::Duration tx_watchdog = absl::Seconds(5);
   // Whether only to say what would run where.
   bool only_plan = false;
   // What lcores do while nothing comes.

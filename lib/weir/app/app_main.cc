@@ -26,6 +26,9 @@ ABSL_FLAG(bool, demo, false,
           "five seconds");
 ABSL_FLAG(std::string, stats, "1s",
           "time between two lines of rates, as --duration; 0 for none");
+ABSL_FLAG(std::string, tx_watchdog, "5s",
+          "reset a queue that has frames to send and completes none for this "
+          "time, as --duration; 0: never");
 ABSL_FLAG(bool, plan, false,
           "run nothing: print which pipeline would run on which lcore; --json "
           "has it too");
@@ -81,6 +84,10 @@ absl::StatusOr<AppOptions> ReadFlags(AppOptions options) {
       Named("--stats", ParseDuration(absl::GetFlag(FLAGS_stats)));
   if (!interval.ok()) return interval.status();
   options.stats_interval = *interval;
+  const auto watchdog =
+      Named("--tx_watchdog", ParseDuration(absl::GetFlag(FLAGS_tx_watchdog)));
+  if (!watchdog.ok()) return watchdog.status();
+  options.tx_watchdog = *watchdog;
   options.json_file = absl::GetFlag(FLAGS_json);
   options.only_plan = absl::GetFlag(FLAGS_plan);
   if (absl::GetFlag(FLAGS_busy_poll)) options.when_idle = WhenIdle::kPoll;

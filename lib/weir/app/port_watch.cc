@@ -22,13 +22,14 @@ absl::string_view LinkText(PortState state) {
 
 // What becomes of a queue that failed.
 std::string RepairText(const QueueStats& queue) {
-  return absl::StrCat("it is ",
-                      queue.last_failure == NameOf(QueueFailure::kBrokenCq)
-                          ? "made anew"
-                          : "reset",
-                      queue.name.starts_with("rx")
-                          ? " and filled again"
-                          : ", what it was sending counts as lost-in-recovery");
+  const bool anew = queue.last_failure == NameOf(QueueFailure::kBrokenCq);
+  const bool stalled = queue.last_failure == NameOf(QueueFailure::kStalled);
+  const absl::string_view repair = anew ? "it is made anew" : "it is reset";
+  if (queue.name.starts_with("rx")) {
+    return absl::StrCat(repair, " and filled again");
+  }
+  return absl::StrCat(repair, ", what it was sending counts as ",
+                      stalled ? "stalled" : "lost-in-recovery");
 }
 
 std::string Times(uint64_t times) {

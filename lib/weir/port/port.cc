@@ -54,11 +54,11 @@ absl::StatusOr<std::shared_ptr<PortContext>> CreateContext(
 
 absl::StatusOr<std::vector<TxQueue>> CreateTx(
     const std::shared_ptr<PortContext>& context, const MbufPool& pool,
-    uint32_t depth) {
+    TxQueue::Options options) {
   std::vector<TxQueue> queues;
   for (uint32_t i = 0; i < context->info.queues.tx; ++i) {
-    absl::StatusOr<TxQueue> queue =
-        TxQueue::Create(context, pool, {.depth = depth, .index = i});
+    options.index = i;
+    absl::StatusOr<TxQueue> queue = TxQueue::Create(context, pool, options);
     if (!queue.ok()) return queue.status();
     queues.push_back(*std::move(queue));
   }
@@ -97,7 +97,9 @@ absl::StatusOr<Port> Port::Open(PortDevice device, MbufPool& pool,
   if (!context.ok()) return context.status();
   // The other way round the port would receive its own broadcasts.
   absl::StatusOr<std::vector<TxQueue>> tx =
-      CreateTx(*context, pool, Depth(*device.device(), options.tx_depth));
+      CreateTx(*context, pool,
+               {.depth = Depth(*device.device(), options.tx_depth),
+                .watchdog_ms = options.tx_watchdog_ms});
   if (!tx.ok()) return tx.status();
   absl::StatusOr<std::vector<RxQueue>> rx =
       CreateRx(*context, pool,

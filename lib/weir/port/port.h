@@ -35,6 +35,9 @@ struct PortOptions {
   // give less: QueueStats and the queue tell.
   uint32_t rx_depth = 1024;
   uint32_t tx_depth = 1024;
+  // As TxQueue::Options; in hardware, pause frames may hold up a queue for
+  // long.
+  uint64_t tx_watchdog_ms = 5000;
   // Whether received frames carry the time when the device got them
   // (Mbuf::timestamp_ns), where it has a clock.
   bool timestamps = false;

@@ -50,6 +50,7 @@ QueueStats Snapshot(absl::string_view name, const TxCounters& counters) {
                  {"no-tailroom", counters.no_tailroom.value()},
                  {"refused", counters.refused.value()},
                  {"lost-in-recovery", counters.lost_in_recovery.value()},
+                 {"stalled", counters.stalled.value()},
                  {"link-down", counters.link_down.value()},
                  {"port-gone", counters.port_gone.value()},
                  {"queue-broken", counters.queue_broken.value()}};

@@ -50,6 +50,8 @@ struct alignas(kCacheLine) TxCounters {
   Counter no_tailroom;
   Counter refused;
   Counter lost_in_recovery;
+  // Under way when the watchdog reset the QP.
+  Counter stalled;
   // While the link was down and the queue full, the device gone, or the queue
   // not to be repaired.
   Counter link_down;

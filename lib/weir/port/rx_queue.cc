@@ -234,9 +234,13 @@ bool RxQueue::Start(Lcore& lcore) noexcept {
   return true;
 }
 
-// True if the device is gone; the mbufs are free then.
+// True if the device is gone, which a soft one may say before the control
+// thread does; the mbufs are free then.
 bool RxQueue::GivesUp() noexcept {
-  if (context_->health->state() != PortState::kGone) return false;
+  if (!(state_ == State::kFailed && finished()) &&
+      context_->health->state() != PortState::kGone) {
+    return false;
+  }
   slots_.Clear();
   counters_->held_mbufs.Set(0);
   return true;

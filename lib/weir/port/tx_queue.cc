@@ -13,6 +13,7 @@
 #include "weir/port/port_health.h"
 #include "weir/port/port_info.h"
 #include "weir/port/rx_slots.h"
+#include "weir/verbs/soft_hca.h"
 
 namespace weir {
 namespace {
@@ -22,6 +23,7 @@ namespace {
 constexpr uint32_t kMinSegments = 8;
 // As in rx_queue.cc.
 constexpr uint32_t kMaxEmptyPolls = 1000;
+constexpr uint64_t kMsPerSecond = 1000;
 
 // wr_id of a signalled request: up to where its completion counts, in frames
 // and in segments.
@@ -49,7 +51,8 @@ absl::StatusOr<TxQueue> TxQueue::Create(std::shared_ptr<PortContext> context,
   if (!end.ok()) return end.status();
   const Options obtained = {.depth = std::bit_floor(std::min(
                                 options.depth, end->qp.obtained().send_depth)),
-                            .index = options.index};
+                            .index = options.index,
+                            .watchdog_ms = options.watchdog_ms};
   return TxQueue(std::move(context), *std::move(end), obtained);
 }
 
@@ -77,6 +80,9 @@ TxQueue::TxQueue(std::shared_ptr<PortContext> context, End end,
       work_(std::make_unique<Work>()),
       depth_(options.depth),
       max_list_(std::clamp(depth_ / 4, 1U, kMaxBurst)),
+      watchdog_tsc_(options.watchdog_ms == 0
+                        ? UINT64_MAX
+                        : TscHz() / kMsPerSecond * options.watchdog_ms),
       min_frame_bytes_(context->info.is_soft ? 1 : net::kMinFrameBytes),
       max_frame_bytes_(static_cast<uint32_t>(context->info.mtu_bytes +
                                              net::kL2OverheadBytes)),
@@ -180,6 +186,7 @@ bool TxQueue::Post(Burst& burst, uint32_t count, Lcore& lcore) noexcept {
     return false;
   }
   shadow_.UseCache(lcore.cache());
+  if (posted_ == completed_) progress_tsc_ = lcore.now_tsc();
   posted_ += count;
   burst.ReleaseFront(count);
   counters_->posts.Add(count);
@@ -230,7 +237,6 @@ void TxQueue::Drop(Burst& burst, Lcore& lcore, Counter& reason) noexcept {
 // While the QP does not work: frames wait unless it is of no more use, or has
 // been failing for long.
 void TxQueue::DropIfHopeless(Burst& burst, const Lcore& lcore) noexcept {
-  constexpr uint64_t kMsPerSecond = 1000;
   const bool gone = context_->health->state() == PortState::kGone;
   if (!gone && backoff_.FailingFor(lcore.now_tsc()) * kMsPerSecond <
                    TscHz() * kPatienceMs) {
@@ -251,10 +257,24 @@ void TxQueue::DropIfLinkIsDown(Burst& burst) noexcept {
 void TxQueue::Reap(Lcore& lcore) noexcept {
   if (posted_ == completed_) return;
   shadow_.UseCache(lcore.cache());
+  const uint32_t before = completed_;
   const std::optional<QueueFailure> failure = TakeCompletions();
   if (failure) [[unlikely]] {
     Fail(*failure, lcore);
+  } else if (completed_ != before) {
+    progress_tsc_ = lcore.now_tsc();
+  } else if (lcore.now_tsc() - progress_tsc_ > watchdog_tsc_) [[unlikely]] {
+    CheckProgress(lcore);
   }
+}
+
+// Nothing has completed for long. Without a link nothing may; and a medium that
+// has no room is waited for, since what waits there is not lost.
+void TxQueue::CheckProgress(Lcore& lcore) noexcept {
+  progress_tsc_ = lcore.now_tsc();
+  if (context_->health->state() == PortState::kDown) return;
+  if (verbs::WaitsForMedium(end_.qp.get())) return;
+  Fail(QueueFailure::kStalled, lcore);
 }
 
 // Polls once and frees what the completions say; returns why the QP failed if
@@ -351,7 +371,9 @@ void TxQueue::Fail(QueueFailure failure, Lcore& lcore) noexcept {
   // A device may leave completions of a QP that was reset.
   while (end_.cq.Poll(work_->completions) > 0) {
   }
-  counters_->lost_in_recovery.Add(posted_ - completed_);
+  (failure == QueueFailure::kStalled ? counters_->stalled
+                                     : counters_->lost_in_recovery)
+      .Add(posted_ - completed_);
   shadow_.FreeUpTo(shadow_.end());
   posted_ = 0;
   completed_ = 0;

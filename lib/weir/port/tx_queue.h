@@ -33,7 +33,9 @@ namespace weir {
 // meanwhile Send takes nothing, so that frames wait. They do not wait for what
 // may never come: while the link is down, what finds the queue full is dropped;
 // so is all that finds the device gone, or the QP failing for longer than
-// kPatienceMs. Movable. It may be destroyed on another thread once its lcore
+// kPatienceMs. A watchdog resets a QP that completes nothing although there is
+// a link and, of a soft device, room in the medium: a peer that takes nothing
+// is waited for. Movable. It may be destroyed on another thread once its lcore
 // has stopped; its mbufs return to that lcore's cache.
 class TxQueue {
  public:
@@ -42,6 +44,9 @@ class TxQueue {
     uint32_t depth = 1024;
     // Among the TX queues of its port.
     uint32_t index = 0;
+    // How long frames may be under way without one of them completing before
+    // the QP is reset; 0: for ever.
+    uint64_t watchdog_ms = 0;
   };
 
   // How long frames wait for a QP that fails.
@@ -123,6 +128,7 @@ class TxQueue {
   void DropIfLinkIsDown(Burst& burst) noexcept;
   std::optional<QueueFailure> TakeCompletions() noexcept;
   bool Start(Lcore& lcore) noexcept;
+  void CheckProgress(Lcore& lcore) noexcept;
   bool Renew() noexcept;
   bool Rebuild() noexcept;
   void Fail(QueueFailure failure, Lcore& lcore) noexcept;
@@ -142,6 +148,9 @@ class TxQueue {
   // Free-running: frames posted and frames done with.
   uint32_t posted_ = 0;
   uint32_t completed_ = 0;
+  // When a frame completed last, or was posted when there was none under way.
+  uint64_t progress_tsc_ = 0;
+  uint64_t watchdog_tsc_;
   // Of the list that Build wrote: end of the shadow before it, bytes in it.
   uint32_t shadow_position_ = 0;
   uint64_t bytes_ = 0;

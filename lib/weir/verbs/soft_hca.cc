@@ -79,6 +79,11 @@ std::string TakeSoftDeviceWarning(ibv_context* context) {
   return text.data();
 }
 
+bool WaitsForMedium(ibv_qp* qp) noexcept {
+  return weir_hca_waits_for_medium != nullptr &&
+         weir_hca_waits_for_medium(qp) != 0;
+}
+
 std::string SoftDeviceOpenError(ibv_device* device) {
   Text text{};
   if (weir_hca_open_error == nullptr ||

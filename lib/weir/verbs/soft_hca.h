@@ -17,6 +17,7 @@
 
 struct ibv_context;
 struct ibv_device;
+struct ibv_qp;
 
 namespace weir::verbs {
 
@@ -54,6 +55,10 @@ std::vector<std::pair<std::string, uint64_t>> SoftDeviceCounters(
 
 // The next warning of a soft device, empty if there is none. Any thread.
 std::string TakeSoftDeviceWarning(ibv_context* context);
+
+// Whether what was posted to send on a queue pair of a soft device waits
+// because the medium has no room. Any thread.
+bool WaitsForMedium(ibv_qp* qp) noexcept;
 
 // Why the last attempt to open `device` failed, empty if the software HCA has
 // nothing to say about it. Any thread.

@@ -1,0 +1,150 @@
+// The watchdog of TX queues: what completes nothing is reset, what a peer does
+// not take yet is waited for.
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "test/port/port_lab.h"
+#include "test/support/own_wire.h"
+#include "weir/hca_control/hca_control.h"
+#include "weir/port/port_device.h"
+#include "weir/verbs/device.h"
+
+namespace weir {
+namespace {
+
+using testing::DropOf;
+using testing::FrameBytes;
+using testing::Lab;
+using testing::NumberedFrame;
+using testing::OpenOrDie;
+using testing::ReceiveInto;
+using testing::SendOne;
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kWatchdogMs = 20;
+constexpr PortOptions kSmall = {
+    .rx_depth = 64, .tx_depth = 64, .tx_watchdog_ms = kWatchdogMs};
+constexpr std::chrono::seconds kPatience{30};
+// Of the queues of a monitor: RX queues come first.
+constexpr size_t kTx = 1;
+
+// A port of which the device is at hand.
+struct Faulty {
+  Faulty(const std::string& name, MbufPool& pool, const PortOptions& options)
+      : device(PortDevice::Open(name).value()),
+        port(Port::Open(device, pool, options).value()) {}
+
+  void Inject(const char* fault) {
+    std::array<char, 256> text{};
+    EXPECT_EQ(weir_hca_inject(device.device()->context(), fault, text.data(),
+                              text.size()),
+              0)
+        << text.data();
+  }
+  TxQueue& tx() { return port.tx[0]; }
+
+  PortDevice device;
+  Port port;
+};
+
+// Reaps until `condition` holds; false if it never does.
+template <typename Condition>
+bool ReapUntil(TxQueue& queue, Lcore& lcore, Condition condition) {
+  const auto deadline = Clock::now() + kPatience;
+  while (!condition()) {
+    if (Clock::now() > deadline) return false;
+    lcore.UpdateClock();
+    queue.Reap(lcore);
+  }
+  return true;
+}
+
+TEST(TxWatchdogTest, ResetsAQueueThatCompletesNothing) {
+  Lab lab(1024);
+  Faulty faulty("null:", *lab.pool, kSmall);
+  const TxCounters& counters = *faulty.tx().counters();
+  faulty.Inject("send_stall");
+  for (uint32_t i = 0; i < 10; ++i) {
+    ASSERT_TRUE(SendOne(faulty.tx(), lab.lcore, NumberedFrame(64, i)));
+  }
+  EXPECT_EQ(faulty.tx().in_flight(), 10u);
+  const auto begin = Clock::now();
+  ASSERT_TRUE(ReapUntil(faulty.tx(), lab.lcore,
+                        [&] { return counters.errors.value() == 1; }));
+  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(kWatchdogMs / 2));
+  EXPECT_EQ(DropOf(*faulty.port.monitor(), kTx, "stalled"), 10u);
+  EXPECT_EQ(DropOf(*faulty.port.monitor(), kTx, "lost-in-recovery"), 0u);
+  EXPECT_EQ(faulty.port.monitor()->queues()[kTx].last_failure, "stalled");
+  EXPECT_EQ(faulty.tx().in_flight(), 0u);
+  // And goes on.
+  ASSERT_TRUE(SendOne(faulty.tx(), lab.lcore, NumberedFrame(64, 1)));
+  ASSERT_TRUE(ReapUntil(faulty.tx(), lab.lcore,
+                        [&] { return counters.completions.value() == 1; }));
+  EXPECT_EQ(counters.recoveries.value(), 1u);
+}
+
+TEST(TxWatchdogTest, LosesNothingOfAStallThatEndsInTime) {
+  Lab lab(1024);
+  PortOptions patient = kSmall;
+  patient.tx_watchdog_ms = 60'000;
+  Faulty faulty("null:", *lab.pool, patient);
+  faulty.Inject("send_stall:5ms");
+  ASSERT_TRUE(SendOne(faulty.tx(), lab.lcore, NumberedFrame(64, 1)));
+  EXPECT_EQ(faulty.tx().in_flight(), 1u);
+  ASSERT_TRUE(ReapUntil(faulty.tx(), lab.lcore,
+                        [&] { return faulty.tx().in_flight() == 0; }));
+  EXPECT_EQ(faulty.tx().counters()->completions.value(), 1u);
+  EXPECT_EQ(faulty.tx().counters()->errors.value(), 0u);
+}
+
+// Of a wire whose other end does not receive: what waits there is not lost.
+TEST(TxWatchdogTest, WaitsForAPeerThatTakesNothing) {
+  Lab lab(4096);
+  Lab far(4096);
+  const std::string name = OwnWire("watchdog") + ",bytes=4096";
+  Port from = OpenOrDie(name, *lab.pool, kSmall);
+  Port to = OpenOrDie(name, *far.pool, kSmall);
+  const TxCounters& counters = *from.tx[0].counters();
+  uint32_t sent = 0;
+  while (SendOne(from.tx[0], lab.lcore, NumberedFrame(1000, sent))) ++sent;
+  ASSERT_GT(from.tx[0].in_flight(), 0u);
+  const auto until = Clock::now() + std::chrono::milliseconds(5 * kWatchdogMs);
+  ASSERT_TRUE(
+      ReapUntil(from.tx[0], lab.lcore, [&] { return Clock::now() >= until; }));
+  EXPECT_EQ(counters.errors.value(), 0u);
+  // All of it comes once the peer takes it.
+  std::vector<FrameBytes> received;
+  ASSERT_TRUE(ReapUntil(from.tx[0], lab.lcore, [&] {
+    ReceiveInto(to.rx[0], far.lcore, received);
+    return received.size() == sent;
+  }));
+  for (uint32_t i = 0; i < sent; ++i) {
+    EXPECT_EQ(received[i], NumberedFrame(1000, i));
+  }
+}
+
+// A queue that stalls behind a full medium is not taken for one that waits.
+TEST(TxWatchdogTest, TellsAStallFromAWaitForThePeer) {
+  Lab lab(4096);
+  Lab far(4096);
+  const std::string name = OwnWire("watchdog-stall") + ",bytes=4096";
+  Faulty faulty(name, *lab.pool, kSmall);
+  Port to = OpenOrDie(name, *far.pool, kSmall);
+  uint32_t sent = 0;
+  while (SendOne(faulty.tx(), lab.lcore, NumberedFrame(1000, sent))) ++sent;
+  faulty.Inject("send_stall");
+  ASSERT_TRUE(ReapUntil(faulty.tx(), lab.lcore, [&] {
+    return faulty.tx().counters()->errors.value() == 1;
+  }));
+  EXPECT_GT(DropOf(*faulty.port.monitor(), kTx, "stalled"), 0u);
+}
+
+}  // namespace
+}  // namespace weir
