@@ -1,9 +1,12 @@
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 
 #include "bench/ring/ring_loops.h"
 #include "bench/support/peer_thread.h"
+#include "weir/ring/doorbell.h"
 #include "weir/ring/mpmc_ring.h"
+#include "weir/ring/ring_bell.h"
 #include "weir/ring/spsc_ring.h"
 
 namespace weir {
@@ -17,6 +20,27 @@ struct Spsc : SpscRing<uint32_t> {
 struct Mpmc : MpmcRing<uint32_t> {
   using Value = uint32_t;
   using MpmcRing::MpmcRing;
+};
+
+// What a producer pays so that a consumer, here always awake, may sleep: with
+// the bell of rings a load, with a doorbell a read-modify-write.
+struct SpscWithBell : Spsc {
+  using Spsc::Spsc;
+  size_t Enqueue(std::span<const Value> in) {
+    const size_t count = Spsc::Enqueue(in);
+    bell.Ring();
+    return count;
+  }
+  RingBell bell;
+};
+struct SpscWithDoorbell : Spsc {
+  using Spsc::Spsc;
+  size_t Enqueue(std::span<const Value> in) {
+    const size_t count = Spsc::Enqueue(in);
+    if (doorbell.armed() != Doorbell::kQuiet) std::abort();
+    return count;
+  }
+  Doorbell doorbell;
 };
 
 // How long a cache line takes to the other core: what the figures of two lcores
@@ -39,6 +63,14 @@ struct OneLine {
 BENCHMARK(RingOneLcore<Spsc, 1>)->Name("spsc/one_lcore/1");
 BENCHMARK(RingOneLcore<Spsc, 8>)->Name("spsc/one_lcore/8");
 BENCHMARK(RingOneLcore<Spsc, 32>)->Name("spsc/one_lcore/32");
+BENCHMARK(RingOneLcore<SpscWithBell, 1>)->Name("spsc_bell/one_lcore/1");
+BENCHMARK(RingOneLcore<SpscWithBell, 32>)->Name("spsc_bell/one_lcore/32");
+BENCHMARK(RingOneLcore<SpscWithDoorbell, 1>)->Name("spsc_doorbell/one_lcore/1");
+BENCHMARK(RingOneLcore<SpscWithDoorbell, 32>)
+    ->Name("spsc_doorbell/one_lcore/32");
+BENCHMARK(RingTwoLcores<SpscWithBell, 32>)->Name("spsc_bell/two_lcores/32");
+BENCHMARK(RingTwoLcores<SpscWithDoorbell, 32>)
+    ->Name("spsc_doorbell/two_lcores/32");
 BENCHMARK(RingTwoLcores<Spsc, 1>)->Name("spsc/two_lcores/1");
 BENCHMARK(RingTwoLcores<Spsc, 8>)->Name("spsc/two_lcores/8");
 BENCHMARK(RingTwoLcores<Spsc, 32>)->Name("spsc/two_lcores/32");
