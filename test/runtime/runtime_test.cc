@@ -40,8 +40,8 @@ struct Idler {
   bool drains = true;
 
   uint32_t Poll(Lcore&) noexcept {
-    ++*polls;
     *polled_on = sched_getcpu();
+    ++*polls;
     return 0;
   }
   bool Drain(Lcore&) noexcept { return drains; }

@@ -213,10 +213,8 @@ size_t SendQueue::Transmit() noexcept {
 }
 
 inline bool SendQueue::IsStalled() noexcept {
-  if (!is_stalled_) [[likely]] {
-    return false;
-  }
-  if (stalled_until_ns_ != 0 && SteadyNs() >= stalled_until_ns_) {
+  if (is_stalled_ && stalled_until_ns_ != 0 && SteadyNs() >= stalled_until_ns_)
+      [[unlikely]] {
     is_stalled_ = false;
   }
   return is_stalled_;
