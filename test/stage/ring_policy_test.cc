@@ -216,10 +216,12 @@ TEST_F(RingPolicyTest, LosesNothingBetweenSeveralLcores) {
   };
   Pipeline one{FakeInlet(traffic[0]), ring->MakeOutlet()};
   Pipeline two{FakeInlet(traffic[1]), ring->MakeOutlet()};
+  Pipeline three{ring->MakeInlet(), FakeOutlet(sinks[0])};
+  Pipeline four{ring->MakeInlet(), FakeOutlet(sinks[1])};
   run(0, std::move(one));
   run(1, std::move(two));
-  run(2, Pipeline{ring->MakeInlet(), FakeOutlet(sinks[0])});
-  run(3, Pipeline{ring->MakeInlet(), FakeOutlet(sinks[1])});
+  run(2, std::move(three));
+  run(3, std::move(four));
   threads.clear();
   EXPECT_EQ(sinks[0].frames.size() + sinks[1].frames.size(), 2 * kFrames);
   for (const PipelineSnapshot& end : ends) ExpectConserved(end);

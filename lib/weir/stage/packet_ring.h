@@ -75,8 +75,9 @@ class SharedRing {
   // InvalidArgument as MakeRing, but any policy will do.
   static absl::StatusOr<SharedRing> Create(const RingOptions& options);
 
-  // One for each pipeline. A pipeline behind ends when all those in front have:
-  // make every outlet before the first one is launched.
+  // One for each pipeline. A pipeline behind ends when all those in front have,
+  // and those in front wake all behind: make every end before the first
+  // pipeline is launched.
   ToSharedRing MakeOutlet() const { return {End(), state_}; }
   FromSharedRing MakeInlet() const { return {End(), state_}; }
 
