@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "test/support/fake_queues.h"
+#include "weir/stage/packet_ring.h"
 
 namespace weir {
 namespace {
@@ -72,6 +74,51 @@ TEST_F(TransmitBothWaysTest, IsFlushedWhenBothQueuesAre) {
   outlet_.Reap(lab_.lcore);
   EXPECT_EQ(on_.reaps, 1u);
   EXPECT_EQ(back_.reaps, 1u);
+}
+
+TEST_F(TransmitBothWaysTest, BothQueuesAreClosed) {
+  outlet_.Close();
+  EXPECT_TRUE(on_.closed);
+  EXPECT_TRUE(back_.closed);
+}
+
+TEST_F(TransmitBothWaysTest, PacketsMayGoIntoARingWhileAnswersAreSent) {
+  auto ring = MakeRing(
+      {.name = "onward", .capacity = 2, .when_full = WhenFull::kDropNewest});
+  ASSERT_TRUE(ring.ok());
+  TransmitBothWays outlet{std::move(ring->to), FakeOutlet(back_)};
+  EXPECT_EQ(outlet.place(), "onward");
+  Fill(burst_, {1, -2, 3, 4, -5});
+  outlet.Send(burst_, lab_.lcore);
+  EXPECT_TRUE(burst_.empty());
+  EXPECT_EQ(back_.frames, Frames({2, 5}));
+  StageSnapshot stage;
+  outlet.AddTo(stage);
+  EXPECT_EQ(stage.dropped(), 1u);
+  EXPECT_FALSE(ring->from.finished());
+  outlet.Close();
+  EXPECT_TRUE(back_.closed);
+  Burst came(lab_.lcore.cache());
+  ring->from.Receive(came, lab_.lcore);
+  ASSERT_EQ(came.size(), 2u);
+  EXPECT_EQ(testing::BytesOf(came[0]), MakeFrame(10, 1));
+  EXPECT_EQ(testing::BytesOf(came[1]), MakeFrame(10, 3));
+  EXPECT_TRUE(ring->from.finished());
+}
+
+TEST_F(TransmitBothWaysTest, AFullRingHoldsUpAnswersBehindIt) {
+  auto ring = MakeRing({.capacity = 2});
+  ASSERT_TRUE(ring.ok());
+  TransmitBothWays outlet{std::move(ring->to), FakeOutlet(back_)};
+  Fill(burst_, {1, 2, 3, -4});
+  outlet.Send(burst_, lab_.lcore);
+  EXPECT_EQ(burst_.size(), 2u);
+  Burst came(lab_.lcore.cache());
+  ring->from.Receive(came, lab_.lcore);
+  EXPECT_EQ(came.size(), 2u);
+  outlet.Send(burst_, lab_.lcore);
+  EXPECT_TRUE(burst_.empty());
+  EXPECT_EQ(back_.frames, Frames({4}));
 }
 
 }  // namespace
