@@ -1,6 +1,9 @@
 #include "weir/verbs/completion_queue.h"
 
+#include <fcntl.h>
+
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <string>
 
@@ -52,6 +55,17 @@ TEST(CompletionQueueTest, NamesTheLimitOfTheDeviceForTimesToo) {
   const auto max = static_cast<uint32_t>(device.attributes().max_cqe);
   const auto cq = CompletionQueue::CreateWithTimes(device, max + 1);
   EXPECT_EQ(cq.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(CompletionQueueTest, ClosesTheChannelOfAQueueThatIsReplaced) {
+  const Device device = *Device::Open(*AddSoftDevice("null:"));
+  auto cq = *CompletionQueue::Create(device, 4);
+  const int first = cq.wake_fd();
+  ASSERT_NE(fcntl(first, F_GETFD), -1);
+  cq = *CompletionQueue::Create(device, 8);
+  EXPECT_EQ(fcntl(first, F_GETFD), -1);
+  EXPECT_EQ(errno, EBADF);
+  EXPECT_NE(fcntl(cq.wake_fd(), F_GETFD), -1);
 }
 
 }  // namespace

@@ -30,6 +30,16 @@ class CompletionQueue {
   static absl::StatusOr<CompletionQueue> CreateWithTimes(const Device& device,
                                                          uint32_t entries);
 
+  CompletionQueue(CompletionQueue&&) noexcept = default;
+  // The old queue goes before its channel, which may not go while it is in use.
+  CompletionQueue& operator=(CompletionQueue&& other) noexcept {
+    cq_ = std::move(other.cq_);
+    channel_ = std::move(other.channel_);
+    extended_ = other.extended_;
+    return *this;
+  }
+  ~CompletionQueue() = default;
+
   // Fills `completions` from the front; returns how many, or below 0 if the
   // queue is broken. Owner lcore only.
   int Poll(std::span<ibv_wc> completions) const noexcept {
