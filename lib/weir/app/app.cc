@@ -229,14 +229,18 @@ absl::Status App::RunUntilSignal() {
   OpenToOthers(begin);
   WaitForEnd(begin);
   outside_->CloseControl();
+  if (farewell_ && !runtime_->done()) farewell_();
   runtime_->Stop();
   outside_->EndCaptures();
   PrintWarnings();
   const AppReport report = Report(begin);
   std::fputs(FormatTable(report).c_str(), stdout);
   if (print_summary_) print_summary_();
-  return Finish(json_format_ ? json_format_()
-                             : FormatJson(options_.name, report));
+  if (json_format_) return Finish(json_format_());
+  std::vector<JsonPart> parts;
+  for (const auto& [key, format] : json_parts_)
+    parts.push_back({key, format()});
+  return Finish(FormatJson(options_.name, report, parts));
 }
 
 absl::Status App::Finish(const std::string& json) {

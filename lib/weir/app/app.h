@@ -132,6 +132,15 @@ class App {
   void SetJson(std::function<std::string()> format) {
     json_format_ = std::move(format);
   }
+  // Has the report of --json have a member `key` too, the JSON that `format`
+  // returns when the run is over. Before RunUntilSignal.
+  void AddToJson(std::string key, std::function<std::string()> format) {
+    json_parts_.emplace_back(std::move(key), std::move(format));
+  }
+  // Has `say` called when the run is to end by a signal or its duration, while
+  // all pipelines still run: to tell others that it ends. It has to return
+  // within a second or so. Before RunUntilSignal.
+  void SetFarewell(std::function<void()> say) { farewell_ = std::move(say); }
   // Has `print` called behind the table. Before RunUntilSignal.
   void SetSummary(std::function<void()> print) {
     print_summary_ = std::move(print);
@@ -172,6 +181,8 @@ class App {
   FdHandlers handlers_;
   std::ofstream json_;
   std::function<std::string()> json_format_;
+  std::vector<std::pair<std::string, std::function<std::string()>>> json_parts_;
+  std::function<void()> farewell_;
   std::function<void()> print_summary_;
   PortOptions port_options_;
   // Pipelines that the RX queues of all ports want.

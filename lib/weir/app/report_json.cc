@@ -110,7 +110,8 @@ Json ToJson(const Conservation& sum) {
 
 }  // namespace
 
-std::string FormatJson(absl::string_view app, const AppReport& report) {
+std::string FormatJson(absl::string_view app, const AppReport& report,
+                       std::span<const JsonPart> parts) {
   Json lcores = Json::array();
   for (const LcoreSnapshot& lcore : report.lcores) {
     lcores.push_back(ToJson(lcore));
@@ -121,14 +122,15 @@ std::string FormatJson(absl::string_view app, const AppReport& report) {
   }
   Json ports = Json::array();
   for (const PortReport& port : report.ports) ports.push_back(ToJson(port));
-  const Json all = {{"app", std::string(app)},
-                    {"seconds", report.seconds},
-                    {"tsc_hz", report.tsc_hz},
-                    {"lcores", lcores},
-                    {"rings", rings},
-                    {"ports", ports},
-                    {"mbufs", ToJson(report.mbufs)},
-                    {"packets", ToJson(Conserve(report))}};
+  Json all = {{"app", std::string(app)},
+              {"seconds", report.seconds},
+              {"tsc_hz", report.tsc_hz},
+              {"lcores", lcores},
+              {"rings", rings},
+              {"ports", ports},
+              {"mbufs", ToJson(report.mbufs)},
+              {"packets", ToJson(Conserve(report))}};
+  for (const JsonPart& part : parts) all[part.key] = Json::parse(part.json);
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
