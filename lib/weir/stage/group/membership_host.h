@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -21,12 +20,12 @@
 #include "weir/membership/group_requests.h"
 #include "weir/membership/igmp.h"
 #include "weir/membership/mld.h"
-#include "weir/net/mac_address.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/sleep.h"
 #include "weir/pipeline/stage.h"
 #include "weir/pipeline/stage_stats.h"
 #include "weir/stage/group/group_frame.h"
+#include "weir/stage/group/group_link.h"
 
 namespace weir {
 
@@ -106,12 +105,9 @@ class MembershipHost {
   Fate Look(const Mbuf& packet, uint64_t now_ns) noexcept;
   Fate LookAtMessage(const Mbuf& packet, uint64_t now_ns) noexcept;
   Fate LookAtAddresses(const Address& group, const Address& source) noexcept;
-  bool IsOfLink(const Mbuf& packet) const noexcept;
   void Hear(const GroupMessage<Address>& message, const Address& to,
             uint64_t now_ns) noexcept;
-  Mbuf* NewFrame(Lcore& lcore) noexcept;
   void Say(Burst& burst, Lcore& lcore, uint64_t now_ns) noexcept;
-  uint64_t NowNs(const Lcore& lcore) const noexcept;
 
   RequestedHost<Protocol> host_;
   bool has_more_ = false;
@@ -119,16 +115,11 @@ class MembershipHost {
   bool has_last_ = false;
   Address last_group_{};
   Address last_source_{};
-  // Nanoseconds of a TSC tick, as a fraction of 2^32.
-  uint64_t ns_per_tick_;
+  GroupLink<Protocol> link_;
   // Of the last poll.
   uint64_t now_ns_ = 0;
   StageCounts<kDrops> counts_;
   MembershipCounts messages_;
-  // Set-up only below.
-  uint32_t least_bytes_;
-  GroupSender<Address> sender_;
-  uint32_t mtu_bytes_;
 };
 
 template <typename Protocol>
