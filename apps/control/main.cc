@@ -35,6 +35,8 @@ ABSL_FLAG(uint64_t, bytes, 0, "of capture start: bytes of the file, at most");
 ABSL_FLAG(std::string, time, "", "of capture start: such as 10s, at most");
 ABSL_FLAG(std::string, all_groups, "",
           "of port accept: yes or no, whether all multicast comes");
+ABSL_FLAG(std::string, sources, "",
+          "of group join: addresses with commas between; any if empty");
 ABSL_FLAG(bool, json, false, "print the answer as the line of JSON it is");
 
 namespace weir::control {
@@ -81,6 +83,8 @@ Json Options() {
   number("bytes", absl::GetFlag(FLAGS_bytes));
   const std::string time = absl::GetFlag(FLAGS_time);
   if (!time.empty()) options["time"] = time;
+  const std::string sources = absl::GetFlag(FLAGS_sources);
+  if (!sources.empty()) options["sources"] = sources;
   return options;
 }
 

@@ -44,6 +44,9 @@ using Clock = std::chrono::steady_clock;
 // Between two updates of what other processes see, and two looks at the ports.
 constexpr std::chrono::milliseconds kShareEvery(100);
 
+// How long routers are told of groups that are left.
+constexpr std::chrono::milliseconds kLeavePatience(1000);
+
 // Queues are not made shorter than this to save memory.
 constexpr uint32_t kShortestQueue = 64;
 
@@ -230,6 +233,7 @@ absl::Status App::RunUntilSignal() {
   WaitForEnd(begin);
   outside_->CloseControl();
   if (farewell_ && !runtime_->done()) farewell_();
+  if (!runtime_->done()) LeaveGroups(groups_, kLeavePatience);
   runtime_->Stop();
   outside_->EndCaptures();
   PrintWarnings();
@@ -265,7 +269,7 @@ void App::WaitForEnd(Clock::time_point begin) {
     PrintWarnings();
     const Clock::time_point time = Clock::now();
     if (woken == SignalWait::Woken::kSignal || time >= end) return;
-    if (watch_->all_gone()) return;
+    if (watch_->all_gone() || (is_over_ && is_over_())) return;
     // Busy handlers hold up neither rates nor counters.
     if (time < std::min(rates_.next(), share)) continue;
     const AppReport now = Report(begin);
@@ -273,8 +277,9 @@ void App::WaitForEnd(Clock::time_point begin) {
       outside_->Write(MetricsOf(now));
       share = time + kShareEvery;
     }
-    const std::string rates = rates_.Take(time, now);
+    std::string rates = rates_.Take(time, now);
     if (rates.empty()) continue;
+    if (format_rates_) rates += format_rates_();
     std::fputs(rates.c_str(), stdout);
     std::fflush(stdout);
   }
@@ -292,7 +297,7 @@ void App::OpenToOthers(Clock::time_point begin) {
              rates_.SetInterval(interval, Clock::now(), Report(begin));
            },
        .stop = [this] { stop_requested_ = true; }},
-      runtime_->taps(), std::move(steering));
+      runtime_->taps(), std::move(steering), groups_);
   if (opened.ok()) return;
   // The run is as good without.
   std::fprintf(stderr, "%s: warning: %s\n", options_.name.c_str(),
@@ -337,6 +342,7 @@ void App::PrintPortNews() {
     std::fprintf(stderr, "%s: %s\n", options_.name.c_str(), line.c_str());
   }
   warnings_ += watch_->gone() - gone;
+  LookAtLinks(groups_);
 }
 
 void App::PrintWarnings() {

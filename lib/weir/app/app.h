@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "weir/app/fd_handlers.h"
 #include "weir/app/pool_plan.h"
+#include "weir/app/port_groups.h"
 #include "weir/app/port_watch.h"
 #include "weir/app/rate_lines.h"
 #include "weir/app/report.h"
@@ -145,6 +146,21 @@ class App {
   void SetSummary(std::function<void()> print) {
     print_summary_ = std::move(print);
   }
+  // Has what `format` returns printed below each line of rates. Before
+  // RunUntilSignal.
+  void SetRates(std::function<std::string()> format) {
+    format_rates_ = std::move(format);
+  }
+  // Has the run end when `is_over` says so, which is asked some ten times a
+  // second. Before RunUntilSignal.
+  void SetEnd(std::function<bool()> is_over) { is_over_ = std::move(is_over); }
+
+  // Has the groups of `port` looked after: said again when its link came up,
+  // joined and left by commands from outside, left before pipelines stop.
+  // Before RunUntilSignal.
+  void SetGroups(const Port& port, std::shared_ptr<PortGroups> groups) {
+    groups_[port.name()] = std::move(groups);
+  }
 
   // The warnings printed so far, and ports that were lost. Each says that
   // something came or went incomplete, so a run with any is no success.
@@ -184,6 +200,8 @@ class App {
   std::vector<std::pair<std::string, std::function<std::string()>>> json_parts_;
   std::function<void()> farewell_;
   std::function<void()> print_summary_;
+  std::function<std::string()> format_rates_;
+  std::function<bool()> is_over_;
   PortOptions port_options_;
   // Pipelines that the RX queues of all ports want.
   uint64_t pipelines_ = 0;
@@ -195,6 +213,7 @@ class App {
   std::string pool_arithmetic_;
   std::unique_ptr<MbufPool> pool_;
   std::vector<Port> ports_;
+  GroupsOfPorts groups_;
   // From RunUntilSignal on.
   std::unique_ptr<PortWatch> watch_;
   std::unique_ptr<Runtime> runtime_;

@@ -14,32 +14,7 @@ namespace {
 
 using Result = absl::StatusOr<ControlJson>;
 
-constexpr std::array<const char*, 3> kMethods = {"flow", "attachment",
-                                                 "promiscuous"};
 constexpr std::array<const char*, 3> kAccepts = {"all", "own", "rules"};
-
-absl::StatusOr<PortSteering*> FindPort(const SteeringOfPorts& ports,
-                                       const ControlArguments& arguments) {
-  const auto name = arguments.Text("port");
-  if (!name.ok()) return name.status();
-  const auto found = ports.find(*name);
-  if (found != ports.end()) return found->second.get();
-  return absl::NotFoundError(absl::StrCat(
-      "no such port: ", *name, "; there are ",
-      absl::StrJoin(ports, ", ", [](std::string* out, const auto& port) {
-        out->append(port.first);
-      })));
-}
-
-// The ports that a list is of: one, or all.
-absl::StatusOr<SteeringOfPorts> PortsOf(const SteeringOfPorts& ports,
-                                        const ControlArguments& arguments) {
-  if (!arguments.Has("port")) return ports;
-  const auto port = FindPort(ports, arguments);
-  if (!port.ok()) return port.status();
-  const auto found = ports.find(*arguments.Text("port"));
-  return SteeringOfPorts{*found};
-}
 
 Result AddFlow(PortSteering& port, const ControlArguments& arguments) {
   const auto text = arguments.Text("rule");
@@ -56,27 +31,6 @@ Result RemoveFlow(PortSteering& port, const ControlArguments& arguments) {
   if (!id.ok()) return id.status();
   const absl::Status removed = port.RemoveFlow(*id);
   if (!removed.ok()) return removed;
-  return ControlJson::object();
-}
-
-Result JoinGroup(PortSteering& port, const ControlArguments& arguments) {
-  const auto text = arguments.Text("group");
-  if (!text.ok()) return text.status();
-  const auto group = ParseGroup(*text);
-  if (!group.ok()) return group.status();
-  const auto method = port.Join(*group);
-  if (!method.ok()) return method.status();
-  return ControlJson{{"mac", net::ToString(MacOf(*group))},
-                     {"method", kMethods[static_cast<size_t>(*method)]}};
-}
-
-Result LeaveGroup(PortSteering& port, const ControlArguments& arguments) {
-  const auto text = arguments.Text("group");
-  if (!text.ok()) return text.status();
-  const auto group = ParseGroup(*text);
-  if (!group.ok()) return group.status();
-  const absl::Status left = port.Leave(*group);
-  if (!left.ok()) return left;
   return ControlJson::object();
 }
 
@@ -119,21 +73,28 @@ Result ListFlows(const SteeringOfPorts& ports) {
   return ControlJson{{"flows", flows}};
 }
 
-Result ListGroups(const SteeringOfPorts& ports) {
-  ControlJson groups = ControlJson::array();
-  for (const auto& [name, port] : ports) {
-    for (const GroupEntry& entry : port->groups()) {
-      groups.push_back({{"port", name},
-                        {"group", ToString(entry.group)},
-                        {"mac", net::ToString(MacOf(entry.group))},
-                        {"method", kMethods[static_cast<size_t>(entry.method)]},
-                        {"members", entry.members}});
-    }
-  }
-  return ControlJson{{"groups", groups}};
+}  // namespace
+
+absl::StatusOr<SteeringOfPorts::value_type> FindPort(
+    const SteeringOfPorts& ports, const ControlArguments& arguments) {
+  const auto name = arguments.Text("port");
+  if (!name.ok()) return name.status();
+  const auto found = ports.find(*name);
+  if (found != ports.end()) return *found;
+  return absl::NotFoundError(absl::StrCat(
+      "no such port: ", *name, "; there are ",
+      absl::StrJoin(ports, ", ", [](std::string* out, const auto& port) {
+        out->append(port.first);
+      })));
 }
 
-}  // namespace
+absl::StatusOr<SteeringOfPorts> PortsOf(const SteeringOfPorts& ports,
+                                        const ControlArguments& arguments) {
+  if (!arguments.Has("port")) return ports;
+  const auto port = FindPort(ports, arguments);
+  if (!port.ok()) return port.status();
+  return SteeringOfPorts{*port};
+}
 
 void AddFlowCommands(ControlService& service, SteeringOfPorts ports) {
   const auto add = [&](const char* name, std::vector<std::string> keys,
@@ -144,25 +105,18 @@ void AddFlowCommands(ControlService& service, SteeringOfPorts ports) {
                 [ports, change](const ControlArguments& arguments) -> Result {
                   const auto port = FindPort(ports, arguments);
                   if (!port.ok()) return port.status();
-                  return change(**port, arguments);
+                  return change(*port->second, arguments);
                 });
   };
   add("flow add", {"rule"}, AddFlow);
   add("flow remove", {"id"}, RemoveFlow);
-  add("group join", {"group"}, JoinGroup);
-  add("group leave", {"group"}, LeaveGroup);
   add("port accept", {"accept", "all_groups"}, SetAccept);
-  const auto list = [&](const char* name,
-                        Result (*all)(const SteeringOfPorts&)) {
-    service.Add(name, {"port"},
-                [ports, all](const ControlArguments& arguments) -> Result {
-                  const auto some = PortsOf(ports, arguments);
-                  if (!some.ok()) return some.status();
-                  return all(*some);
-                });
-  };
-  list("flow list", ListFlows);
-  list("group list", ListGroups);
+  service.Add("flow list", {"port"},
+              [ports](const ControlArguments& arguments) -> Result {
+                const auto some = PortsOf(ports, arguments);
+                if (!some.ok()) return some.status();
+                return ListFlows(*some);
+              });
 }
 
 }  // namespace weir

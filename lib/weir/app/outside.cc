@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "weir/app/capture_commands.h"
+#include "weir/app/group_commands.h"
 #include "weir/metrics/segment_list.h"
 
 namespace weir {
@@ -18,7 +19,7 @@ Outside::~Outside() {
 }
 
 absl::Status Outside::Open(RunHooks hooks, std::vector<TapPlace> taps,
-                           SteeringOfPorts ports) {
+                           SteeringOfPorts ports, GroupsOfPorts groups) {
   RemoveDeadSegments(kSegmentFolder);
   auto segment = SegmentWriter::Create(app_);
   if (!segment.ok()) return segment.status();
@@ -35,7 +36,8 @@ absl::Status Outside::Open(RunHooks hooks, std::vector<TapPlace> taps,
   control_ = *std::move(control);
   AddRunCommands(*control_, std::move(hooks));
   AddCaptureCommands(*control_, *captures_);
-  AddFlowCommands(*control_, std::move(ports));
+  AddFlowCommands(*control_, ports);
+  AddGroupCommands(*control_, std::move(ports), std::move(groups));
   handlers_.Add(control_->fd(), POLLIN, [this](short) { control_->Serve(); });
   return absl::OkStatus();
 }

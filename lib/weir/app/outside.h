@@ -13,6 +13,7 @@
 #include "weir/app/control_service.h"
 #include "weir/app/fd_handlers.h"
 #include "weir/app/flow_commands.h"
+#include "weir/app/port_groups.h"
 #include "weir/app/run_commands.h"
 #include "weir/capture/capture_hub.h"
 #include "weir/metrics/metric.h"
@@ -34,7 +35,7 @@ class Outside {
   // Begins; with what each part was before an error, which says what others
   // have to do without. The run is as good.
   absl::Status Open(RunHooks hooks, std::vector<TapPlace> taps,
-                    SteeringOfPorts ports);
+                    SteeringOfPorts ports, GroupsOfPorts groups);
 
   // Whether others see counters.
   bool has_segment() const noexcept { return segment_ != nullptr; }
