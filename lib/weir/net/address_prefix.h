@@ -1,0 +1,40 @@
+// Ranges of IP addresses by their first bits (RFC 4632 §3.1, RFC 4291 §2.3).
+
+#ifndef WEIR_NET_ADDRESS_PREFIX_H_
+#define WEIR_NET_ADDRESS_PREFIX_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weir/net/ipv4.h"
+#include "weir/net/ipv6.h"
+
+namespace weir::net {
+
+// All addresses whose first `bits` bits are those of `address`. Any thread.
+template <typename Address>
+struct AddressPrefix {
+  static constexpr unsigned kMaxBits = 8 * sizeof(Address);
+
+  Address address;
+  uint8_t bits = kMaxBits;
+
+  constexpr bool Contains(const Address& other) const noexcept {
+    for (size_t i = 0; i < sizeof(Address) && 8 * i < bits; ++i) {
+      const size_t rest = bits - 8 * i;
+      const unsigned mask = rest >= 8 ? 0xff : 0xff & (0xff00U >> rest);
+      if (((address.octets[i] ^ other.octets[i]) & mask) != 0) return false;
+    }
+    return true;
+  }
+
+  friend constexpr bool operator==(const AddressPrefix&,
+                                   const AddressPrefix&) = default;
+};
+
+using Ipv4Prefix = AddressPrefix<Ipv4Address>;
+using Ipv6Prefix = AddressPrefix<Ipv6Address>;
+
+}  // namespace weir::net
+
+#endif  // WEIR_NET_ADDRESS_PREFIX_H_
