@@ -183,16 +183,21 @@ TEST(UdpSourceTest, StampsPayload) {
     EXPECT_EQ(stamp->number.host(), i);
     // After the year 2020.
     EXPECT_GT(stamp->sent_ns.host(), 1'577'836'800'000'000'000);
-    EXPECT_EQ(Part(out[i], 66), Part(PayloadOf(100), 24));
+    EXPECT_EQ(Part(out[i], 66), PayloadOf(100));
   }
 }
 
-TEST(UdpSourceTest, LeavesPayloadWithoutRoomForAStamp) {
-  Rig rig({.addresses = Ipv4(), .stamps = true},
-          MemoryPayload(PayloadOf(23), 23, 1));
-  const auto out = rig.Run();
-  ASSERT_THAT(out, SizeIs(1));
-  EXPECT_EQ(out[0], Expected4(out[0], PayloadOf(23)));
+TEST(UdpSourceTest, StampsDatagramsOfAnyLength) {
+  for (const size_t bytes : {0, 1, 1900, 65483}) {
+    Rig rig({.addresses = Ipv4(), .stamps = true},
+            MemoryPayload(PayloadOf(bytes), bytes, 1));
+    const auto out = rig.Run();
+    ASSERT_THAT(out, SizeIs(1));
+    Bytes payload = Part(out[0], 42);
+    payload.resize(24 + bytes);
+    EXPECT_TRUE(out[0] == Expected4(out[0], payload)) << bytes;
+    EXPECT_TRUE(Part(payload, 24) == PayloadOf(bytes)) << bytes;
+  }
 }
 
 // One at once, and one a millisecond from then on.
@@ -247,8 +252,9 @@ TEST(UdpSourceTest, RefusesAddressesThatDoNotFit) {
 }
 
 TEST(UdpSourceTest, RefusesPayloadThatIsTooLong) {
-  const auto code = [](const UdpAddresses& addresses, size_t bytes) {
-    return Source::Create({.addresses = addresses},
+  const auto code = [](const UdpAddresses& addresses, size_t bytes,
+                       bool stamps = false) {
+    return Source::Create({.addresses = addresses, .stamps = stamps},
                           MemoryPayload(PayloadOf(bytes), bytes, 1))
         .status()
         .code();
@@ -257,6 +263,7 @@ TEST(UdpSourceTest, RefusesPayloadThatIsTooLong) {
   EXPECT_EQ(code(Ipv4(), 65508), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code(Ipv6(), 65527), absl::StatusCode::kOk);
   EXPECT_EQ(code(Ipv6(), 65528), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(Ipv4(), 65484, true), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

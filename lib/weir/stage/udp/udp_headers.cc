@@ -109,9 +109,10 @@ size_t UdpHeaders::Append(const void* header, size_t bytes) noexcept {
   return bytes_;
 }
 
-Mbuf* UdpHeaders::Make(std::span<const std::byte> payload,
+Mbuf* UdpHeaders::Make(std::span<const std::byte> front,
+                       std::span<const std::byte> payload,
                        MbufCache& cache) noexcept {
-  const size_t payload_bytes = payload.size();
+  const size_t payload_bytes = front.size() + payload.size();
   Mbuf* packet = nullptr;
   Mbuf* last = nullptr;
   do {
@@ -123,20 +124,23 @@ Mbuf* UdpHeaders::Make(std::span<const std::byte> payload,
     }
     Mbuf& segment = *one[0];
     segment.Reset(cache.pool().headroom_bytes());
-    const size_t front = packet == nullptr ? bytes_ : 0;
+    const size_t before = packet == nullptr ? bytes_ + front.size() : 0;
     const size_t part =
-        std::min(payload.size(), segment.tailroom_bytes() - front);
-    segment.SetLength(static_cast<uint32_t>(front + part));
+        std::min(payload.size(), segment.tailroom_bytes() - before);
+    segment.SetLength(static_cast<uint32_t>(before + part));
     const std::span<std::byte> bytes = segment.bytes();
     if (packet == nullptr) {
-      std::memcpy(bytes.data(), template_.data(), front);
+      std::memcpy(bytes.data(), template_.data(), bytes_);
+      if (!front.empty()) {
+        std::memcpy(bytes.data() + bytes_, front.data(), front.size());
+      }
       FinishHeaders(bytes, payload_bytes);
       segment.info() = info_;
       packet = &segment;
     } else {
       packet->Append(*last, segment);
     }
-    if (part != 0) std::memcpy(bytes.data() + front, payload.data(), part);
+    if (part != 0) std::memcpy(bytes.data() + before, payload.data(), part);
     payload = payload.subspan(part);
     last = &segment;
   } while (!payload.empty());

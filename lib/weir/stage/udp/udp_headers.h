@@ -52,11 +52,16 @@ class UdpHeaders {
                     : 65535 - sizeof(net::UdpHeader) - 20;
   }
 
-  // A packet with `payload`, which is not longer than that, copied behind the
-  // headers, in as many segments as it takes, padded to net::kMinFrameBytes;
-  // checksums are left to FillChecksums. Each has another identification than
-  // the 65535 before it. Null if there are not enough mbufs.
-  Mbuf* Make(std::span<const std::byte> payload, MbufCache& cache) noexcept;
+  // What may be in front of payload, at most.
+  static constexpr size_t kMaxFrontBytes = 64;
+
+  // A packet with `front`, of kMaxFrontBytes at most, and `payload`, together
+  // not longer than that, copied behind the headers, in as many segments as it
+  // takes, padded to net::kMinFrameBytes; checksums are left to FillChecksums.
+  // Each has another identification than the 65535 before it. Null if there are
+  // not enough mbufs.
+  Mbuf* Make(std::span<const std::byte> front,
+             std::span<const std::byte> payload, MbufCache& cache) noexcept;
 
  private:
   // With two tags more than there are.

@@ -5,6 +5,7 @@
 #define WEIR_STAGE_UDP_UDP_SOURCE_H_
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -28,7 +29,9 @@ namespace weir {
 
 // Payload, one datagram after another, of max_bytes() at most. Front shows the
 // bytes of the next one, which stay where they are until Pop; nothing if there
-// is none now. Finished: there will be none. On the lcore of the inlet.
+// is none now. Finished: there will be none. On the lcore of the inlet. One
+// that knows when there is payload again has Arm and Disarm, as inlets do
+// (sleep.h); the others are asked by the clock.
 template <typename T>
 concept PayloadSource = std::movable<T> && requires(T source, const T& seen) {
   { source.Front() }
@@ -44,7 +47,7 @@ struct UdpSourceOptions {
   UdpAddresses addresses = {};
   // Datagrams a second, 0: as many as the rest of the pipeline takes.
   uint64_t datagrams_per_second = 0;
-  // Whether SequenceStamp is written to the front of payloads with room for it.
+  // Whether there is a SequenceStamp in front of each payload.
   bool stamps = false;
 };
 
@@ -62,10 +65,12 @@ class UdpSource {
                                           Payload payload) {
     absl::StatusOr<UdpHeaders> headers = UdpHeaders::Create(options.addresses);
     if (!headers.ok()) return headers.status();
-    if (payload.max_bytes() > headers->max_payload_bytes()) {
+    const size_t bytes =
+        payload.max_bytes() + (options.stamps ? sizeof(SequenceStamp) : 0);
+    if (bytes > headers->max_payload_bytes()) {
       return absl::InvalidArgumentError(
           absl::StrCat("want datagrams of ", headers->max_payload_bytes(),
-                       " bytes at most, got ", payload.max_bytes()));
+                       " bytes at most, got ", bytes));
     }
     return UdpSource(options, *std::move(headers), std::move(payload));
   }
@@ -73,18 +78,18 @@ class UdpSource {
   void Receive(Burst& burst, Lcore& lcore) noexcept {
     now_tsc_ = lcore.now_tsc();
     const uint64_t wall_ns = stamps_ ? WallNs() : 0;
+    std::array<std::byte, sizeof(SequenceStamp)> stamp;
+    const std::span<const std::byte> front =
+        std::span(stamp).first(stamps_ ? stamp.size() : 0);
     // Who was held up may catch up on a burst.
     next_tsc_ = std::max(next_tsc_, now_tsc_ - std::min(now_tsc_, behind_tsc_));
     while (next_tsc_ <= now_tsc_ && burst.size() < kDefaultBurst) {
       const auto bytes = payload_.Front();
       if (!bytes) return;
-      Mbuf* const packet = headers_.Make(*bytes, lcore.cache());
+      if (stamps_) WriteSequenceStamp(stamp, sequence_, wall_ns);
+      Mbuf* const packet = headers_.Make(front, *bytes, lcore.cache());
       // Without mbufs it is tried again.
       if (packet == nullptr) return;
-      if (stamps_) {
-        WriteSequenceStamp(packet->bytes().subspan(headers_.bytes()), sequence_,
-                           wall_ns);
-      }
       burst.Adopt(*packet);
       payload_.Pop();
       ++sequence_;
@@ -95,12 +100,18 @@ class UdpSource {
   // True when there is no payload any more.
   bool finished() const noexcept { return payload_.finished(); }
 
-  // Payload that comes later is looked for by the clock.
   void Arm(Sleep& sleep) noexcept {
-    sleep.WakeAt(next_tsc_);
-    if (!payload_.Front()) sleep.WakeWithin(Sleep::kTickNs);
+    if (payload_.Front()) {
+      sleep.WakeAt(next_tsc_);
+    } else if constexpr (Sleeper<Payload>) {
+      payload_.Arm(sleep);
+    } else {
+      sleep.WakeWithin(Sleep::kTickNs);
+    }
   }
-  void Disarm() noexcept {}
+  void Disarm() noexcept {
+    if constexpr (Sleeper<Payload>) payload_.Disarm();
+  }
 
  private:
   UdpSource(const UdpSourceOptions& options, UdpHeaders headers,
