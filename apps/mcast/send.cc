@@ -1,38 +1,36 @@
 #include "apps/mcast/send.h"
 
-#include <cerrno>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "apps/mcast/group_flags.h"
+#include "apps/mcast/send_payload.h"
 #include "apps/mcast/source_address.h"
-#include "weir/base/errno_status.h"
+#include "apps/mcast/stream_cutter.h"
+#include "apps/mcast/stream_reader.h"
 #include "weir/pipeline/pipeline.h"
 #include "weir/port/port.h"
 #include "weir/stage/fill_checksums.h"
 #include "weir/stage/fragment.h"
 #include "weir/stage/transmit.h"
 #include "weir/stage/udp/memory_payload.h"
+#include "weir/stage/udp/payload_ring.h"
+#include "weir/stage/udp/sequence_stamp.h"
 #include "weir/stage/udp/udp_source.h"
 
 ABSL_FLAG(uint32_t, source_port, 0,
           "the UDP port that datagrams come from; --udp_port if 0");
-ABSL_FLAG(uint32_t, size, 0,
-          "bytes of payload of a datagram; 1400, or, with --file, as many as "
-          "one can have, if 0");
-ABSL_FLAG(std::string, file, "",
-          "send the bytes of this file, once unless --count says more");
-ABSL_FLAG(uint64_t, rate, 1000,
-          "datagrams a second; 0: as many as the port takes");
-ABSL_FLAG(uint64_t, count, 0, "end after so many datagrams; 0: do not");
+ABSL_FLAG(int64_t, rate, -1,
+          "datagrams a second; 0: as many as the port takes; -1: 1000, or with "
+          "--stdin as they come");
 ABSL_FLAG(uint32_t, ttl, 1, "hops that datagrams may make, 1 to 255");
 ABSL_FLAG(std::string, sequence, "none",
           "weir: a number and the time in front of each payload");
@@ -45,50 +43,12 @@ size_t MaxPayloadBytes(const net::IpAddress& destination) {
   return destination.index() == 0 ? 65507 : 65527;
 }
 
-absl::StatusOr<std::vector<std::byte>> ReadFile(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::vector<char> chars{std::istreambuf_iterator<char>(file),
-                          std::istreambuf_iterator<char>()};
-  if (!file.good() && !file.eof()) {
-    return ErrnoStatus(errno == 0 ? EIO : errno,
-                       {.object = absl::StrCat("--file: ", path),
-                        .call = "read",
-                        .remedy = "name a file that can be read"});
-  }
-  std::vector<std::byte> bytes(chars.size());
-  for (size_t i = 0; i < chars.size(); ++i) {
-    bytes[i] = static_cast<std::byte>(chars[i]);
-  }
-  return bytes;
-}
+// Datagrams a second that no link minds.
+constexpr uint64_t kUsualRate = 1000;
 
-// Bytes that show where one is lost or moved.
-std::vector<std::byte> Pattern(size_t bytes) {
-  std::vector<std::byte> pattern(bytes);
-  for (size_t i = 0; i < bytes; ++i) pattern[i] = static_cast<std::byte>(i);
-  return pattern;
-}
-
-absl::StatusOr<MemoryPayload> ReadPayload(const net::IpAddress& destination) {
-  const std::string path = absl::GetFlag(FLAGS_file);
-  const uint64_t count = absl::GetFlag(FLAGS_count);
-  size_t size = absl::GetFlag(FLAGS_size);
-  const size_t most = MaxPayloadBytes(destination);
-  if (size > most) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--size: a datagram has ", most, " bytes at most, got ", size));
-  }
-  if (path.empty()) {
-    if (size == 0) size = 1400;
-    return MemoryPayload(Pattern(size), size, count);
-  }
-  auto bytes = ReadFile(path);
-  if (!bytes.ok()) return bytes.status();
-  if (size == 0) size = most;
-  const uint64_t pieces = MemoryPayload::PiecesOf(bytes->size(), size);
-  return MemoryPayload(*std::move(bytes), size, count == 0 ? pieces : count);
-}
+// Bytes that were read and not yet sent, at least: some milliseconds at 10
+// Gbit/s.
+constexpr size_t kRingBytes = size_t{4} << 20;
 
 absl::StatusOr<UdpSourceOptions> ReadOptions() {
   UdpSourceOptions options;
@@ -113,7 +73,14 @@ absl::StatusOr<UdpSourceOptions> ReadOptions() {
         absl::StrCat("--ttl: want 1 to 255, got ", ttl));
   }
   options.addresses.hops = static_cast<uint8_t>(ttl);
-  options.datagrams_per_second = absl::GetFlag(FLAGS_rate);
+  const int64_t rate = absl::GetFlag(FLAGS_rate);
+  if (rate < -1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--rate: want 0 or more, got ", rate));
+  }
+  options.datagrams_per_second = rate >= 0 ? static_cast<uint64_t>(rate)
+                                 : absl::GetFlag(FLAGS_stdin) ? 0
+                                                              : kUsualRate;
   const std::string sequence = absl::GetFlag(FLAGS_sequence);
   if (sequence != "none" && sequence != "weir") {
     return absl::InvalidArgumentError(
@@ -123,13 +90,8 @@ absl::StatusOr<UdpSourceOptions> ReadOptions() {
   return options;
 }
 
-}  // namespace
-
-absl::Status Send(App& app) {
-  auto options = ReadOptions();
-  if (!options.ok()) return options.status();
-  auto payload = ReadPayload(options->addresses.destination);
-  if (!payload.ok()) return payload.status();
+// The one port of the command line.
+absl::StatusOr<Port*> OpenPort(App& app) {
   // Fragments on their way out, a header and one or two references each, and
   // the payload that they refer to.
   const PortOptions port_options;
@@ -142,23 +104,76 @@ absl::Status Send(App& app) {
     return absl::InvalidArgumentError(
         absl::StrCat("send: want exactly 1 port, got ", ports->size()));
   }
-  Port& port = (*ports)[0];
-  const auto source = SourceAddress(
-      absl::GetFlag(FLAGS_ip), options->addresses.destination, port.info());
-  if (!source.ok()) return source.status();
-  options->addresses.source = *source;
-  options->addresses.source_mac = port.mac();
-  auto udp = UdpSource<MemoryPayload>::Create(*options, *std::move(payload));
+  return &(*ports)[0];
+}
+
+// Has an lcore send `payload` out of `port`.
+template <PayloadSource Payload>
+absl::Status Launch(App& app, Port& port, const UdpSourceOptions& options,
+                    Payload payload) {
+  auto udp = UdpSource<Payload>::Create(options, std::move(payload));
   if (!udp.ok()) return udp.status();
   auto fragment = Fragment::Create({.mtu_bytes = port.mtu_bytes(),
                                     .max_segments = port.tx[0].max_segments()});
   if (!fragment.ok()) return fragment.status();
   // What comes is for others.
   port.rx.clear();
-  absl::Status launched = app.Launch(
+  return app.Launch(
       {.near = port.numa_node()},
       Pipeline{*std::move(udp), FillChecksums{}, *std::move(fragment),
                Transmit{std::move(port.tx[0])}});
+}
+
+absl::Status SendStdin(App& app, Port& port, const UdpSourceOptions& options,
+                       const PayloadChoice& choice) {
+  PayloadRing ring =
+      MakePayloadRing(kRingBytes, choice.piece_bytes, choice.count);
+  StreamReader reader(STDIN_FILENO, "standard input",
+                      StreamCutter(choice.split, choice.piece_bytes),
+                      std::move(ring.writer));
+  absl::Status launched = Launch(app, port, options, std::move(ring.payload));
+  if (!launched.ok()) return launched;
+  absl::Status started = reader.Start();
+  if (!started.ok()) return started;
+  absl::Status run = app.RunUntilSignal();
+  reader.Stop();
+  if (!run.ok()) return run;
+  if (!reader.status().ok()) return reader.status();
+  const uint64_t left = reader.datagrams() - reader.taken();
+  if (left != 0 && choice.count == 0) {
+    return absl::CancelledError(
+        absl::StrCat("standard input: ", left, " of ", reader.datagrams(),
+                     " datagrams were read and not sent when the run ended"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Send(App& app) {
+  auto options = ReadOptions();
+  if (!options.ok()) return options.status();
+  const auto choice =
+      ReadPayloadChoice(MaxPayloadBytes(options->addresses.destination),
+                        options->stamps ? sizeof(SequenceStamp) : 0);
+  if (!choice.ok()) return choice.status();
+  const bool is_stdin = absl::GetFlag(FLAGS_stdin);
+  // Read before ports are opened: a file that is not there is said first.
+  std::optional<MemoryPayload> payload;
+  if (!is_stdin) {
+    auto made = MakeMemoryPayload(*choice);
+    if (!made.ok()) return made.status();
+    payload.emplace(*std::move(made));
+  }
+  const auto port = OpenPort(app);
+  if (!port.ok()) return port.status();
+  const auto source = SourceAddress(
+      absl::GetFlag(FLAGS_ip), options->addresses.destination, (*port)->info());
+  if (!source.ok()) return source.status();
+  options->addresses.source = *source;
+  options->addresses.source_mac = (*port)->mac();
+  if (is_stdin) return SendStdin(app, **port, *options, *choice);
+  absl::Status launched = Launch(app, **port, *options, *std::move(payload));
   if (!launched.ok()) return launched;
   return app.RunUntilSignal();
 }

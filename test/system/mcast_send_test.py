@@ -147,6 +147,65 @@ class CaptureTest(unittest.TestCase):
             magic, version, found = struct.unpack_from('>4sIQ', frame, 62)
             self.assertEqual((magic, version, found), (b'weir', 1, number))
 
+    def send_stdin(self, written, *arguments, says=''):
+        """The payloads that become of `written`, bytes a write."""
+        sender = subprocess.Popen(
+            [_PROGRAM, 'send', f'pcap:,out={self.out}', f'--group={_GROUP}',
+             f'--udp_port={_PORT}', '--ip=192.0.2.1', '--stdin', *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE)
+        self.addCleanup(sender.wait)
+        self.addCleanup(sender.kill)
+        for part in written:
+            sender.stdin.write(part)
+            sender.stdin.flush()
+        _, errors = sender.communicate(timeout=_PATIENCE_SECONDS)
+        self.assertIn(says, errors.decode())
+        self.assertEqual(sender.returncode, 0 if says == '' else 1, errors)
+        if says == '':
+            self.assertEqual(errors, b'')
+        return [frame[42:34 + struct.unpack_from('>H', frame, 38)[0]]
+                for frame in _records(self.out)]
+
+    def test_stdin_ends_the_run(self):
+        payload = _payload(200000)
+        parts = self.send_stdin([payload[:70000], payload[70000:]],
+                                '--size=1000')
+        self.assertEqual(b''.join(parts), payload)
+        self.assertLessEqual(max(map(len, parts)), 1000)
+
+    def test_lines_of_stdin_are_datagrams(self):
+        self.assertEqual(
+            self.send_stdin([b'one\ntw', b'o\n\nend'], '--split=line'),
+            [b'one\n', b'two\n', b'\n', b'end'])
+
+    def test_lengths_on_stdin_are_kept(self):
+        sizes = [1, 0, 1400, 77]
+        stream = b''.join(struct.pack('>H', size) + _payload(size)
+                          for size in sizes)
+        self.assertEqual(self.send_stdin([stream], '--split=length'),
+                         [_payload(size) for size in sizes])
+
+    def test_a_stamp_is_in_front_of_what_stdin_gives(self):
+        parts = self.send_stdin([b'0123456789'], '--size=28',
+                                '--sequence=weir')
+        self.assertEqual([part[24:] for part in parts],
+                         [b'0123', b'4567', b'89'])
+        self.assertEqual([part[:16] for part in parts],
+                         [struct.pack('>4sIQ', b'weir', 1, number)
+                          for number in range(3)])
+
+    def test_a_count_ends_before_stdin_does(self):
+        self.assertEqual(
+            self.send_stdin([b'1\n2\n3\n4\n'], '--split=line', '--count=2'),
+            [b'1\n', b'2\n'])
+
+    def test_stdin_that_ends_too_early_is_said(self):
+        self.assertEqual(
+            self.send_stdin([b'\0\3abc\0\7x'], '--split=length',
+                            says='standard input: it ends within a datagram'),
+            [b'abc'])
+
     def test_wrong_flags_are_named(self):
         good = ['null:', '--group=233.252.0.5', '--udp_port=5001',
                 '--ip=192.0.2.1', '--count=1']
@@ -164,8 +223,13 @@ class CaptureTest(unittest.TestCase):
                 ('--ttl=256', 'got 256'),
                 ('--size=65508', 'a datagram has 65507 bytes at most'),
                 ('--sequence=rtp', '--sequence: want none or weir'),
+                ('--size=23 --sequence=weir', '--size: want at least 24'),
+                ('--rate=-2', '--rate: want 0 or more'),
+                ('--split=word', '--split: want read, line or length'),
+                ('--split=line', '--split=line: want --stdin with it'),
+                ('--stdin --file=x', 'want one of them'),
                 ('--file=/does/not/exist', '--file: /does/not/exist: ')]:
-            done = _run(*good, flag)
+            done = _run(*good, *flag.split())
             self.assertEqual(done.returncode, 1, flag)
             self.assertIn(says, done.stderr)
             self.assertEqual(done.stderr.count('\n'), 1, done.stderr)
