@@ -1,29 +1,26 @@
 // The watchdog of TX queues: what completes nothing is reset, what a peer does
 // not take yet is waited for.
 
-#include <array>
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "test/port/faulty_port.h"
 #include "test/port/port_lab.h"
 #include "test/support/own_wire.h"
-#include "weir/hca_control/hca_control.h"
-#include "weir/port/port_device.h"
-#include "weir/verbs/device.h"
 
 namespace weir {
 namespace {
 
 using testing::DropOf;
+using testing::Faulty;
 using testing::FrameBytes;
 using testing::Lab;
 using testing::NumberedFrame;
 using testing::OpenOrDie;
+using testing::ReapUntil;
 using testing::ReceiveInto;
 using testing::SendOne;
 using Clock = std::chrono::steady_clock;
@@ -31,40 +28,8 @@ using Clock = std::chrono::steady_clock;
 constexpr uint64_t kWatchdogMs = 20;
 constexpr PortOptions kSmall = {
     .rx_depth = 64, .tx_depth = 64, .tx_watchdog_ms = kWatchdogMs};
-constexpr std::chrono::seconds kPatience{30};
 // Of the queues of a monitor: RX queues come first.
 constexpr size_t kTx = 1;
-
-// A port of which the device is at hand.
-struct Faulty {
-  Faulty(const std::string& name, MbufPool& pool, const PortOptions& options)
-      : device(PortDevice::Open(name).value()),
-        port(Port::Open(device, pool, options).value()) {}
-
-  void Inject(const char* fault) {
-    std::array<char, 256> text{};
-    EXPECT_EQ(weir_hca_inject(device.device()->context(), fault, text.data(),
-                              text.size()),
-              0)
-        << text.data();
-  }
-  TxQueue& tx() { return port.tx[0]; }
-
-  PortDevice device;
-  Port port;
-};
-
-// Reaps until `condition` holds; false if it never does.
-template <typename Condition>
-bool ReapUntil(TxQueue& queue, Lcore& lcore, Condition condition) {
-  const auto deadline = Clock::now() + kPatience;
-  while (!condition()) {
-    if (Clock::now() > deadline) return false;
-    lcore.UpdateClock();
-    queue.Reap(lcore);
-  }
-  return true;
-}
 
 TEST(TxWatchdogTest, ResetsAQueueThatCompletesNothing) {
   Lab lab(1024);
