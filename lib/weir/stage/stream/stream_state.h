@@ -1,0 +1,125 @@
+// What is known of one stream, and of one that comes on two lines.
+
+#ifndef WEIR_STAGE_STREAM_STREAM_STATE_H_
+#define WEIR_STAGE_STREAM_STREAM_STATE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "weir/base/counter.h"
+#include "weir/stage/stream/sequence_counts.h"
+#include "weir/stage/stream/sequence_tracker.h"
+
+namespace weir {
+
+// The number of a datagram, of either kind.
+struct DatagramStamp {
+  uint64_t number = 0;
+  // Of SequenceStamp: when it was sent, in ns since 1970; of RTP its timestamp.
+  uint64_t time = 0;
+  bool is_rtp = false;
+};
+
+inline Arrival Note(SequenceTracker& tracker, const DatagramStamp& stamp,
+                    uint64_t now_tsc) noexcept {
+  return stamp.is_rtp
+             ? tracker.NoteRtp(static_cast<uint16_t>(stamp.number), now_tsc)
+             : tracker.NoteWeir(stamp.number, stamp.time, now_tsc);
+}
+
+// RFC 3550 §6.4.1, A.8: the mean deviation of how far apart datagrams come from
+// how far apart they were sent, as a reader sees it in nanoseconds. Owner lcore
+// only.
+class Jitter {
+ public:
+  void Note(uint32_t timestamp, uint64_t arrival_ns,
+            double ns_per_tick) noexcept {
+    if (arrival_ns_ != 0) {
+      const auto apart =
+          static_cast<double>(static_cast<int32_t>(timestamp - timestamp_));
+      const int64_t d = static_cast<int64_t>(arrival_ns - arrival_ns_) -
+                        static_cast<int64_t>(apart * ns_per_tick);
+      sixteenths_ += std::abs(d) - ((sixteenths_ + 8) >> 4);
+      ns_.Set(static_cast<uint64_t>(sixteenths_ >> 4));
+    }
+    timestamp_ = timestamp;
+    arrival_ns_ = arrival_ns;
+  }
+  // Any thread.
+  uint64_t ns() const noexcept { return ns_.value(); }
+
+ private:
+  uint64_t arrival_ns_ = 0;
+  int64_t sixteenths_ = 0;
+  uint32_t timestamp_ = 0;
+  Counter ns_;
+};
+
+// A stream from one sender.
+class StreamState {
+ public:
+  StreamState() = default;
+  explicit StreamState(uint64_t quiet_tsc) : tracker_(quiet_tsc) {}
+
+  Arrival Note(const DatagramStamp& stamp, uint64_t now_tsc) noexcept {
+    return weir::Note(tracker_, stamp, now_tsc);
+  }
+  Jitter& jitter() noexcept { return jitter_; }
+
+  // Any thread.
+  SequenceTotals totals() const noexcept { return tracker_.counts().totals(); }
+  const Jitter& jitter() const noexcept { return jitter_; }
+
+ private:
+  SequenceTracker tracker_;
+  Jitter jitter_;
+};
+
+// The same stream on two lines, each of which may lose some of it: the first of
+// each number is the one to keep.
+class LinePairState {
+ public:
+  // How it is on one line, and what came on it first.
+  struct Line {
+    SequenceTracker tracker;
+    Counter first;
+  };
+
+  LinePairState() = default;
+  LinePairState(uint64_t line_quiet_tsc, uint64_t quiet_tsc)
+      : merged_(quiet_tsc) {
+    for (Line& line : lines_) line.tracker = SequenceTracker(line_quiet_tsc);
+  }
+
+  // What the number is to both together: kNew and kLate are to keep.
+  Arrival Note(size_t line, const DatagramStamp& stamp,
+               uint64_t now_tsc) noexcept {
+    weir::Note(lines_[line].tracker, stamp, now_tsc);
+    const Arrival arrival = weir::Note(merged_, stamp, now_tsc);
+    if (arrival == Arrival::kNew || arrival == Arrival::kLate) {
+      lines_[line].first.Add(1);
+    }
+    return arrival;
+  }
+
+  // Any thread: of one line alone; of both, where lost is what neither brought.
+  SequenceTotals line(size_t line) const noexcept {
+    return lines_[line].tracker.counts().totals();
+  }
+  SequenceTotals merged() const noexcept { return merged_.counts().totals(); }
+  // Numbers that came on this line before they did, or without them, on the
+  // other.
+  uint64_t first_on(size_t line) const noexcept {
+    return lines_[line].first.value();
+  }
+
+ private:
+  SequenceTracker merged_;
+  std::array<Line, 2> lines_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_STAGE_STREAM_STREAM_STATE_H_
