@@ -7,13 +7,17 @@
 #include "absl/strings/str_cat.h"
 #include "weir/net/group_address.h"
 
-ABSL_FLAG(std::string, group, "",
-          "the multicast group, such as 239.1.2.3 or ff3e::8000:1");
+ABSL_FLAG(
+    std::string, group, "",
+    "the multicast group, such as 239.1.2.3 or ff3e::8000:1; of recv also "
+    "several, with commas between");
 ABSL_FLAG(uint32_t, udp_port, 0, "the UDP port that datagrams go to");
 ABSL_FLAG(std::string, ip, "",
-          "the address to send from; that of the netdev below the port if "
-          "empty");
+          "the address to send from, of recv to tell routers from; that of the "
+          "netdev below the port if empty");
 ABSL_FLAG(uint32_t, vlan, 0, "the VLAN to be on, 1 to 4094; 0: no tag");
+ABSL_FLAG(uint64_t, count, 0,
+          "end after so many datagrams that were sent or delivered; 0: do not");
 
 namespace weir::mcast {
 

@@ -16,6 +16,7 @@ ABSL_DECLARE_FLAG(std::string, group);
 ABSL_DECLARE_FLAG(uint32_t, udp_port);
 ABSL_DECLARE_FLAG(std::string, ip);
 ABSL_DECLARE_FLAG(uint32_t, vlan);
+ABSL_DECLARE_FLAG(uint64_t, count);
 
 namespace weir::mcast {
 

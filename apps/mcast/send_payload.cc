@@ -11,6 +11,7 @@
 #include "absl/flags/flag.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "apps/mcast/group_flags.h"
 #include "weir/base/errno_status.h"
 
 ABSL_FLAG(uint32_t, size, 0,
@@ -23,7 +24,6 @@ ABSL_FLAG(std::string, split, "read",
           "what of --stdin is a datagram: what one `read` gives, a `line`, or "
           "as much as a `length` in front of it says, 2 bytes in network "
           "order");
-ABSL_FLAG(uint64_t, count, 0, "end after so many datagrams; 0: do not");
 
 namespace weir::mcast {
 namespace {

@@ -95,6 +95,18 @@ class Namespace:
         self._holder.wait()
 
 
+class _Here:
+    """The test's own namespace, where others are asked for."""
+
+    @staticmethod
+    def popen(*command, **kwargs):
+        return subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL,
+                                **kwargs)
+
+
+HERE = _Here()
+
+
 def link(inside, outside, namespace, mtu=1500):
     """A pair of joined netdevs: `outside` here, `inside` in `namespace`."""
     run('ip', 'link', 'add', outside, 'mtu', str(mtu), 'type', 'veth', 'peer',
