@@ -22,6 +22,7 @@
 #include "weir/membership/group_message.h"
 #include "weir/net/group_address.h"
 #include "weir/net/ip_text.h"
+#include "weir/ring/ring_bell.h"
 #include "weir/ring/spsc_ring.h"
 
 namespace weir {
@@ -49,6 +50,7 @@ struct GroupMailbox {
   explicit GroupMailbox(uint32_t capacity) : requests(capacity) {}
 
   SpscRing<GroupRequest<Address>> requests;
+  RingBell bell;
   // Requests that were followed, and all that came of them said at least once.
   Counter followed;
   Counter said;
@@ -152,6 +154,7 @@ class GroupControl {
           "group ", net::ToString(group), ": ", mailbox_->requests.capacity(),
           " requests wait for the lcore already; is it running?"));
     }
+    mailbox_->bell.Ring();
     ++asked_;
     return absl::OkStatus();
   }
@@ -181,6 +184,10 @@ class RequestedHost {
     }
     return host_.next_ns() <= now_ns;
   }
+
+  // The next request wakes this lcore by `wake_fd`; true if a look into the
+  // mailbox, behind a HeavyFence, has to follow, as of RingBell.
+  bool Arm(int wake_fd) const noexcept { return mailbox_->bell.Arm(wake_fd); }
 
   // As GroupHost::Take; to be called until there is nothing.
   std::optional<GroupOutgoing<Address>> Take(std::span<std::byte> out,

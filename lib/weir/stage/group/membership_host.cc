@@ -38,6 +38,7 @@ void MembershipHost<P>::Tick(Lcore& lcore) noexcept {
 
 template <typename P>
 void MembershipHost<P>::Arm(Sleep& sleep) const noexcept {
+  if (host_.Arm(sleep.wake_fd())) sleep.MustFence();
   const uint64_t next_ns = host_.host().next_ns();
   if (next_ns == GroupHost<P>::kNever) return;
   sleep.WakeWithin(next_ns - std::min(next_ns, now_ns_));

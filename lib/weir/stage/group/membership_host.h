@@ -85,8 +85,7 @@ class MembershipHost {
   void OnBurst(Burst& burst, Lcore& lcore) noexcept;
   void Tick(Lcore& lcore) noexcept;
   bool more() const noexcept { return has_more_; }
-  // Asks to be called when something is to be said; what is asked of it is
-  // followed then, or when the lcore wakes for another reason.
+  // Asks to be called when something is to be said or is asked of it.
   void Arm(Sleep& sleep) const noexcept;
 
   // Any thread.
