@@ -129,7 +129,10 @@ TEST(RelayGroupsTest, TakesAHopOffIpv6) {
 }
 
 TEST(RelayGroupsTest, RelaysFragmentsAndOptionsAndTagsAsTheyAre) {
-  RelayRig rig;
+  Setting setting;
+  setting.options.vlan = 7;
+  RelayRig rig(setting);
+  rig.ExpectDrop(Data("192.0.2.1", kGroup, 64), "on another VLAN");
   const auto fragment = [](uint8_t ttl, const net::MacAddress& source) {
     return Frame()
         .Eth(kGroupMac, source)

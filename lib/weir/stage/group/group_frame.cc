@@ -152,6 +152,22 @@ bool IsMldOfLink(std::span<const std::byte> frame, size_t l3_offset,
   return false;
 }
 
+bool IsOnVlan(std::span<const std::byte> frame, size_t l3_offset,
+              std::optional<uint16_t> vlan) noexcept {
+  uint16_t found = 0;
+  if (l3_offset == sizeof(net::EthernetHeader) + sizeof(net::VlanTag)) {
+    const auto ethernet = net::LoadHeader<net::EthernetHeader>(frame, 0);
+    if (ethernet.type == Be16(net::kEtherTypeVlan)) {
+      found = net::LoadHeader<Be16>(frame, sizeof ethernet).host() & 0xfff;
+    }
+  } else if (l3_offset > sizeof(net::EthernetHeader)) {
+    // More than one tag, or LLC: SNAP is as good as a type without tags.
+    const auto type = net::LoadHeader<net::EthernetHeader>(frame, 0).type;
+    if (type.host() >= net::kMinEtherType) return false;
+  }
+  return found == vlan.value_or(0);
+}
+
 template size_t GroupPacketHeaderBytes<Igmp>() noexcept;
 template size_t GroupPacketHeaderBytes<Mld>() noexcept;
 template size_t GroupFrameHeaderBytes<Igmp>(

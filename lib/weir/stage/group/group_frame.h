@@ -47,6 +47,11 @@ void FinishGroupFrame(std::span<std::byte> frame,
 bool IsMldOfLink(std::span<const std::byte> frame, size_t l3_offset,
                  size_t l4_offset) noexcept;
 
+// Whether a frame whose packet begins at `l3_offset` is on the VLAN, or, if
+// there is none, without a tag. Any thread.
+bool IsOnVlan(std::span<const std::byte> frame, size_t l3_offset,
+              std::optional<uint16_t> vlan) noexcept;
+
 extern template size_t GroupFrameHeaderBytes<Igmp>(
     const GroupSender<net::Ipv4Address>&) noexcept;
 extern template size_t GroupFrameHeaderBytes<Mld>(

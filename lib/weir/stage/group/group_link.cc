@@ -3,10 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "weir/base/big_endian.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/mbuf/mbuf_pool.h"
-#include "weir/net/ethernet.h"
 #include "weir/net/load_store.h"
 #include "weir/net/mld.h"
 #include "weir/stage/chain_bytes.h"
@@ -65,20 +63,7 @@ bool GroupLink<P>::IsMessage(const Mbuf& packet) noexcept {
 
 template <typename P>
 bool GroupLink<P>::IsOfLink(const Mbuf& packet) const noexcept {
-  const size_t l3_offset = packet.info().l3_offset;
-  const std::span<const std::byte> head = packet.bytes();
-  uint16_t vlan = 0;
-  if (l3_offset == sizeof(net::EthernetHeader) + sizeof(net::VlanTag)) {
-    const auto ethernet = net::LoadHeader<net::EthernetHeader>(head, 0);
-    if (ethernet.type == Be16(net::kEtherTypeVlan)) {
-      vlan = net::LoadHeader<Be16>(head, sizeof ethernet).host() & 0xfff;
-    }
-  } else if (l3_offset > sizeof(net::EthernetHeader)) {
-    // More than one tag, or LLC: SNAP is as good as a type without tags.
-    const auto type = net::LoadHeader<net::EthernetHeader>(head, 0).type;
-    if (type.host() >= net::kMinEtherType) return false;
-  }
-  return vlan == sender_.vlan.value_or(0);
+  return IsOnVlan(packet.bytes(), packet.info().l3_offset, sender_.vlan);
 }
 
 template <typename P>

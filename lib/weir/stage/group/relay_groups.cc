@@ -10,6 +10,7 @@
 #include "weir/net/ethernet.h"
 #include "weir/net/group_address.h"
 #include "weir/net/load_store.h"
+#include "weir/stage/group/group_frame.h"
 
 namespace weir {
 namespace {
@@ -61,20 +62,41 @@ RelayGroups::RelayGroups(const RelayGroupsOptions& options,
                          GroupTally<net::Ipv4Address> ipv4,
                          GroupTally<net::Ipv6Address> ipv6)
     : mac_(options.mac),
+      vlan_(options.vlan),
       ipv4_{.family = options.ipv4, .tally = std::move(ipv4)},
       ipv6_{.family = options.ipv6, .tally = std::move(ipv6)} {}
 
 Verdict RelayGroups::OnPacket(Mbuf& packet, Lcore&) noexcept {
   const PacketInfo& info = packet.info();
   if ((info.flags & PacketInfo::kAnswer) != 0) return Verdict::Pass();
-  if (info.l3 == L3::kIpv4) return ipv4_.Relay(packet, mac_);
-  if (info.l3 == L3::kIpv6) return ipv6_.Relay(packet, mac_);
+  if (info.l3 == L3::kIpv4) return ipv4_.Relay(packet, *this);
+  if (info.l3 == L3::kIpv6) return ipv6_.Relay(packet, *this);
   return Verdict::Drop(Drop::kNotIp);
 }
 
 template <typename Address>
+internal::TallyRow* RelayGroups::Side<Address>::RowOf(
+    const Address& group) noexcept {
+  if (last_row != nullptr && group == last_group) return last_row;
+  internal::TallyRow* row = tally.Find(group);
+  if (row == nullptr) {
+    const auto has_group = [&group](const auto& range) {
+      return range.Contains(group);
+    };
+    if (!family.allowed.empty() &&
+        std::none_of(family.allowed.begin(), family.allowed.end(), has_group)) {
+      return nullptr;
+    }
+    row = &tally.Add(group);
+  }
+  last_group = group;
+  last_row = row;
+  return row;
+}
+
+template <typename Address>
 Verdict RelayGroups::Side<Address>::Relay(Mbuf& packet,
-                                          const net::MacAddress& mac) noexcept {
+                                          const RelayGroups& stage) noexcept {
   using Header = std::conditional_t<std::is_same_v<Address, net::Ipv4Address>,
                                     net::Ipv4Header, net::Ipv6Header>;
   const std::span<std::byte> head = packet.bytes();
@@ -82,34 +104,23 @@ Verdict RelayGroups::Side<Address>::Relay(Mbuf& packet,
   auto ip = net::LoadHeader<Header>(head, l3_offset);
   const Address group = ip.destination;
   if (family.is_querier == nullptr) return Verdict::Drop(Drop::kFamily);
+  if (!IsOnVlan(head, l3_offset, stage.vlan_)) {
+    return Verdict::Drop(Drop::kOtherVlan);
+  }
   if (!net::IsGroup(group)) return Verdict::Drop(Drop::kNotGroup);
   if (net::IsLinkLocalGroup(group)) return Verdict::Drop(Drop::kScope);
   if (!MayLeave(ip.source)) return Verdict::Drop(Drop::kSource);
   if (HopsOf(ip) <= 1) return Verdict::Drop(Drop::kExpired);
   if (family.is_querier->value() == 0) return Verdict::Drop(Drop::kNotQuerier);
-  if (last_row == nullptr || group != last_group) {
-    internal::TallyRow* row = tally.Find(group);
-    if (row == nullptr) {
-      const auto has_group = [&group](const auto& prefix) {
-        return prefix.Contains(group);
-      };
-      if (!family.allowed.empty() &&
-          std::none_of(family.allowed.begin(), family.allowed.end(),
-                       has_group)) {
-        return Verdict::Drop(Drop::kNotAllowed);
-      }
-      row = &tally.Add(group);
-    }
-    last_group = group;
-    last_row = row;
-  }
-  last_row->packets.Add(1);
-  last_row->bytes.Add(packet.frame_bytes());
+  internal::TallyRow* const row = RowOf(group);
+  if (row == nullptr) return Verdict::Drop(Drop::kNotAllowed);
+  row->packets.Add(1);
+  row->bytes.Add(packet.frame_bytes());
   TakeHop(ip);
   net::StoreHeader(head, l3_offset, ip);
   auto ethernet = net::LoadHeader<net::EthernetHeader>(head, 0);
   ethernet.destination = net::GroupMac(group);
-  ethernet.source = mac;
+  ethernet.source = stage.mac_;
   net::StoreHeader(head, 0, ethernet);
   return Verdict::Pass();
 }

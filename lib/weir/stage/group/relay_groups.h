@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,9 @@ struct RelayFamily {
 struct RelayGroupsOptions {
   // Of the port that packets leave by.
   net::MacAddress mac{};
+  // The VLAN that packets come and leave on, 1 to 4094; none: frames without a
+  // tag.
+  std::optional<uint16_t> vlan = {};
   RelayFamily<net::Ipv4Address> ipv4 = {};
   RelayFamily<net::Ipv6Address> ipv6 = {};
   // Of each family: groups that are counted one by one.
@@ -53,6 +57,7 @@ class RelayGroups {
   enum class Drop : uint8_t {
     kNotIp,
     kFamily,
+    kOtherVlan,
     kNotGroup,
     kScope,
     kSource,
@@ -61,9 +66,10 @@ class RelayGroups {
     kNotQuerier,
   };
   static constexpr absl::string_view kName = "relay";
-  static constexpr std::array<absl::string_view, 8> kDropNames = {
+  static constexpr std::array<absl::string_view, 9> kDropNames = {
       "not IP",
       "not relayed from this port",
+      "on another VLAN",
       "not to a group",
       "group of the link",
       "source of the link",
@@ -82,7 +88,10 @@ class RelayGroups {
   // What there is of each family.
   template <typename Address>
   struct Side {
-    Verdict Relay(Mbuf& packet, const net::MacAddress& mac) noexcept;
+    Verdict Relay(Mbuf& packet, const RelayGroups& stage) noexcept;
+
+    // Where a group is counted; null if it may not be relayed.
+    internal::TallyRow* RowOf(const Address& group) noexcept;
 
     RelayFamily<Address> family;
     GroupTally<Address> tally;
@@ -96,6 +105,7 @@ class RelayGroups {
               GroupTally<net::Ipv6Address> ipv6);
 
   net::MacAddress mac_;
+  std::optional<uint16_t> vlan_;
   Side<net::Ipv4Address> ipv4_;
   Side<net::Ipv6Address> ipv6_;
 };
