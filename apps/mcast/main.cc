@@ -1,7 +1,8 @@
-// Multicast in user space: receives datagrams of groups, sends them.
+// Multicast in user space: receives datagrams of groups, sends and relays them.
 
 #include "absl/status/status.h"
 #include "apps/mcast/recv.h"
+#include "apps/mcast/relay.h"
 #include "apps/mcast/send.h"
 #include "weir/app/app.h"
 #include "weir/app/app_main.h"
@@ -9,8 +10,9 @@
 namespace {
 
 absl::Status Mcast(weir::App& app) {
-  return app.command() == "recv" ? weir::mcast::Recv(app)
-                                 : weir::mcast::Send(app);
+  if (app.command() == "recv") return weir::mcast::Recv(app);
+  if (app.command() == "relay") return weir::mcast::Relay(app);
+  return weir::mcast::Send(app);
 }
 
 }  // namespace
@@ -18,12 +20,14 @@ absl::Status Mcast(weir::App& app) {
 int main(int argc, char** argv) {
   return weir::AppMain(
       argc, argv,
-      {.about = "Receives UDP datagrams of multicast groups, or sends them.",
+      {.about = "Receives UDP datagrams of multicast groups, relays groups to "
+                "another link, or sends to them.",
        .examples = "recv packet:eth0 --group=239.1.2.3 --udp_port=5000\n"
                    "recv xdp:eth0 --group=239.1.2.3,239.1.2.4 --udp_port=5000 "
                    "--source=192.0.2.7 --to=file:payload\n"
                    "recv packet:eth0 --group=ff3e::8000:1 --udp_port=5000 "
                    "--to=udp:127.0.0.1:6000\n"
+                   "relay packet:eth0 packet:eth1\n"
                    "send packet:eth0 --group=239.1.2.3 --udp_port=5000\n"
                    "send xdp:eth0 --group=239.1.2.3 --udp_port=5000 "
                    "--size=9000 --rate=100000 --sequence=weir\n"
@@ -31,6 +35,6 @@ int main(int argc, char** argv) {
                    "--file=picture.jpg\n"
                    "send pcap:,out=out.pcap --group=239.1.2.3 --udp_port=5000 "
                    "--ip=192.0.2.1 --count=3\n",
-       .commands = {"recv", "send"}},
+       .commands = {"recv", "relay", "send"}},
       Mcast);
 }

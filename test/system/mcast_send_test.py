@@ -235,7 +235,7 @@ class CaptureTest(unittest.TestCase):
             self.assertEqual(done.stderr.count('\n'), 1, done.stderr)
 
     def test_it_needs_a_command_and_a_port(self):
-        for arguments, says in [([], 'want one of send first'),
+        for arguments, says in [([], 'want one of recv, relay, send first'),
                                 (['null:'], 'got null:'),
                                 (['send', '--group=233.252.0.5',
                                   '--udp_port=1'], 'want exactly 1 port')]:

@@ -64,6 +64,11 @@ class Namespace:
         assert self._holder.stdout.readline() == 'ready\n'
         self.run('ip', 'link', 'set', 'lo', 'up')
 
+    @property
+    def pid(self):
+        """A process inside."""
+        return self._holder.pid
+
     def command(self, *command):
         """`command` as it has to be called from outside."""
         return ['nsenter', f'--target={self._holder.pid}', '--net', '--mount',

@@ -1,0 +1,76 @@
+#include "apps/mcast/proxy.h"
+
+#include <utility>
+#include <variant>
+
+#include "weir/net/group_address.h"
+
+namespace weir::mcast {
+
+Proxy::Proxy(std::shared_ptr<PortGroups> upstream, ProxyGroups groups)
+    : upstream_(std::move(upstream)),
+      allowed_(std::move(groups.allowed)),
+      always_(groups.always.begin(), groups.always.end()) {}
+
+absl::StatusOr<std::unique_ptr<Proxy>> Proxy::Create(
+    std::shared_ptr<PortGroups> upstream, ProxyGroups groups) {
+  std::unique_ptr<Proxy> proxy(
+      new Proxy(std::move(upstream), std::move(groups)));
+  for (const net::IpAddress& group : proxy->always_) {
+    absl::Status joined = proxy->Sync(group);
+    if (!joined.ok()) return joined;
+  }
+  return proxy;
+}
+
+void Proxy::Follow(const net::IpAddress& group, bool is_gone,
+                   GroupInterest interest) {
+  const bool stays =
+      std::visit([](const auto& a) { return net::IsLinkLocalGroup(a); }, group);
+  if (stays) {
+    ++of_link_;
+    return;
+  }
+  if (!allowed_.Allow(group)) {
+    ++not_allowed_;
+    return;
+  }
+  if (is_gone) {
+    members_.erase(group);
+  } else {
+    members_[group] = std::move(interest);
+  }
+  TrySync(group);
+}
+
+void Proxy::Retry() {
+  for (const net::IpAddress& group : std::exchange(late_, {})) TrySync(group);
+}
+
+void Proxy::TrySync(const net::IpAddress& group) {
+  const absl::Status synced = Sync(group);
+  late_.erase(group);
+  if (synced.ok()) return;
+  if (absl::IsUnavailable(synced)) {
+    late_.insert(group);
+    return;
+  }
+  ++failed_;
+  last_error_ = std::string(synced.message());
+}
+
+// RFC 3376 §3.2: who always wants all of a group wants what members want too.
+absl::Status Proxy::Sync(const net::IpAddress& group) {
+  if (always_.contains(group)) {
+    if (upstream_->joined().contains(group)) return absl::OkStatus();
+    return upstream_->Join(group);
+  }
+  const auto member = members_.find(group);
+  if (member != members_.end()) {
+    return upstream_->Join(group, member->second);
+  }
+  if (!upstream_->joined().contains(group)) return absl::OkStatus();
+  return upstream_->Leave(group);
+}
+
+}  // namespace weir::mcast
