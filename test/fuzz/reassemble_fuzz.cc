@@ -2,16 +2,19 @@
 // them, against a slow reassembly: both have to say the same of each, a
 // datagram has to have its own bytes, and in the end nothing may be left.
 //
-// Input: a byte of choices (0: IPv6, 1: tight limits, 2: long tags), then four
-// bytes for each fragment: which datagram (3 bits), the last (1), other bytes
-// than usual (1), the offset in units of 512 bytes (1), a step of time (2); the
-// offset; the length; the trailer.
+// Input: a byte of choices (0: IPv6, 1: tight limits, 2: long tags, 3: first
+// fragments of what is given up are kept, 4 to 6: fragments in a burst, less
+// one), then four bytes for each fragment: which datagram (3 bits), the last
+// (1), other bytes than usual (1), the offset in units of 512 bytes (1), a step
+// of time (2); the offset; the length; the trailer.
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "test/fuzz/input.h"
@@ -20,6 +23,7 @@
 #include "weir/mbuf/mbuf_pool.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/stage/parse.h"
+#include "weir/stage/reassembly_add.h"
 #include "weir/stage/reassembly_table.h"
 
 namespace weir::fuzz {
@@ -52,7 +56,8 @@ ReassemblySeed FixedSeed() {
   return seed;
 }
 
-ReassemblyTable MakeTable(const NaiveReassembly::Limits& limits) {
+ReassemblyTable MakeTable(const NaiveReassembly::Limits& limits,
+                          bool keeps_abandoned) {
   return *ReassemblyTable::Create(
       {.ipv4_timeout_ns = limits.timeout,
        .ipv6_timeout_ns = limits.timeout,
@@ -64,6 +69,7 @@ ReassemblyTable MakeTable(const NaiveReassembly::Limits& limits) {
        .max_bytes = limits.bytes,
        .max_fragments_per_source =
            static_cast<uint32_t>(limits.fragments_per_source),
+       .keeps_abandoned = keeps_abandoned,
        .seed = FixedSeed()});
 }
 
@@ -73,7 +79,10 @@ struct Lab {
       {.mbufs = 2048, .chunk_bytes = 4096, .best_rung = PageRung::k4KiB});
   Lcore lcore{0, pool->cache(0)};
   Parse parse;
-  std::array<ReassemblyTable, 2> tables = {MakeTable(kWide), MakeTable(kTight)};
+  // By the second and the fourth choice.
+  std::array<std::array<ReassemblyTable, 2>, 2> tables = {
+      {{MakeTable(kWide, false), MakeTable(kTight, false)},
+       {MakeTable(kWide, true), MakeTable(kTight, true)}}};
 };
 
 struct Wire {
@@ -189,50 +198,108 @@ void CheckDatagram(Mbuf& datagram, const std::vector<uint8_t>& data) {
           "the datagram has its own bytes");
 }
 
+// Fragments that came together, and what they are.
+struct Arrived {
+  std::vector<Mbuf*> frames;
+  std::vector<NaiveReassembly::Piece> pieces;
+};
+
+// A frame of `piece` as Parse leaves it; null if it drops it.
+Mbuf* MakeFragment(Lab& lab, const Wire& wire,
+                   const NaiveReassembly::Piece& piece, size_t trailer) {
+  MbufCache& cache = lab.lcore.cache();
+  std::vector<uint8_t> frame = FrameOf(wire, piece);
+  frame.resize(frame.size() + trailer);
+  std::array<Mbuf*, 1> one{};
+  Require(cache.Alloc(one) == 1, "there is an mbuf");
+  one[0]->Reset(128);
+  one[0]->SetLength(static_cast<uint32_t>(frame.size()));
+  std::memcpy(one[0]->data(), frame.data(), frame.size());
+  if (lab.parse.OnPacket(*one[0], lab.lcore).is_pass() &&
+      one[0]->info().is_fragment()) {
+    return one[0];
+  }
+  cache.FreePackets(one);
+  return nullptr;
+}
+
+// Gives `arrived` to both and compares what they say.
+void AddAll(Lab& lab, ReassemblyTable& table, NaiveReassembly& naive,
+            const Arrived& arrived, uint64_t now) {
+  MbufCache& cache = lab.lcore.cache();
+  const std::span<Mbuf* const> frames(arrived.frames);
+  std::vector<ReassemblyFragment> read(frames.size() + 1);
+  const auto room = table.RoomFor(table.Read(frames, read));
+  for (size_t i = 0; i < frames.size();) {
+    ReassemblyTable::Run run{};
+    if (ReassemblyTable::MayRun(read[i], room)) {
+      run = table.AddRun(frames.subspan(i), &read[i], now, cache);
+    }
+    if (run.frames == 0) {
+      run = {1, table.Add(*frames[i], read[i], now, room, cache)};
+    }
+    for (; run.frames > 1; --run.frames, ++i) {
+      Require(naive.Add(arrived.pieces[i], now) == Answer::kPending,
+              "a run is pending");
+    }
+    Require(Agree(run.result, naive.Add(arrived.pieces[i], now)),
+            "both say the same");
+    ++i;
+    if (run.result.outcome == Outcome::kComplete) {
+      CheckDatagram(*run.result.datagram, naive.data());
+      cache.FreePackets({&run.result.datagram, 1});
+    }
+  }
+  table.Publish();
+  Require(table.counts().held.value() == naive.fragments() &&
+              table.bytes_held() == naive.bytes(),
+          "both hold the same");
+}
+
+// Frees what was kept of datagrams that are given up.
+void TakeAbandoned(Lab& lab, ReassemblyTable& table) {
+  while (table.has_abandoned()) {
+    Mbuf* const first = &lab.pool->mbuf(table.TakeAbandoned().mbuf);
+    Require(first->info().is_fragment() &&
+                first->data_bytes() > first->info().l4_offset,
+            "it has its headers");
+    lab.lcore.cache().FreePackets({&first, 1});
+  }
+}
+
 void Run(Lab& lab, Input input) {
   const uint8_t choices = input.Byte();
   const Wire wire{(choices & 1) != 0, (choices & 4) != 0};
-  const bool is_tight = (choices & 2) != 0;
-  NaiveReassembly naive(is_tight ? kTight : kWide);
-  ReassemblyTable& table = lab.tables[is_tight ? 1 : 0];
-  MbufCache& cache = lab.lcore.cache();
+  const size_t is_tight = choices >> 1 & 1;
+  const size_t most = 1 + (choices >> 4 & 7);
+  NaiveReassembly naive(is_tight != 0 ? kTight : kWide);
+  ReassemblyTable& table = lab.tables[choices >> 3 & 1][is_tight];
+  Arrived arrived;
   uint64_t now = 0;
-  ReassemblyFragment before{};
-  before.key = DatagramKey::Nobody();
+  const auto flush = [&] {
+    AddAll(lab, table, naive, arrived, now);
+    TakeAbandoned(lab, table);
+    arrived = {};
+  };
   while (!input.empty()) {
     const uint8_t head = input.Byte();
     NaiveReassembly::Piece piece = PieceFrom(head, input);
     constexpr std::array<uint64_t, 4> kSteps = {0, 1, 7, 29};
-    now += kSteps[head >> 6];
-    std::vector<uint8_t> frame = FrameOf(wire, piece);
-    frame.resize(frame.size() + input.Byte() % 60);
-    std::array<Mbuf*, 1> one{};
-    Require(cache.Alloc(one) == 1, "there is an mbuf");
-    one[0]->Reset(128);
-    one[0]->SetLength(static_cast<uint32_t>(frame.size()));
-    std::memcpy(one[0]->data(), frame.data(), frame.size());
-    if (!lab.parse.OnPacket(*one[0], lab.lcore).is_pass() ||
-        !one[0]->info().is_fragment()) {
-      cache.FreePackets(one);
-      continue;
+    if (kSteps[head >> 6] != 0) {
+      flush();
+      now += kSteps[head >> 6];
+      table.Expire(now, 100, lab.lcore.cache());
+      TakeAbandoned(lab, table);
     }
-    table.Expire(now, 100, cache);
-    ReassemblyFragment read;
-    table.Read(*one[0], before, read);
-    before = read;
-    table.Approach(read);
-    const ReassemblyTable::Result got = table.Add(*one[0], read, now, cache);
-    table.Publish();
-    Require(Agree(got, naive.Add(piece, now)), "both say the same");
-    if (got.outcome == Outcome::kComplete) {
-      CheckDatagram(*got.datagram, naive.data());
-      cache.FreePackets({&got.datagram, 1});
-    }
-    Require(table.counts().held.value() == naive.fragments() &&
-                table.bytes_held() == naive.bytes(),
-            "both hold the same");
+    Mbuf* const frame = MakeFragment(lab, wire, piece, input.Byte() % 60);
+    if (frame == nullptr) continue;
+    arrived.frames.push_back(frame);
+    arrived.pieces.push_back(std::move(piece));
+    if (arrived.frames.size() == most) flush();
   }
-  table.Close(now + 30, cache);
+  flush();
+  table.Close(now + 30, lab.lcore.cache());
+  TakeAbandoned(lab, table);
   Require(table.counts().held.value() == 0 && table.bytes_held() == 0,
           "nothing is held");
   Require(lab.pool->used_mbufs() == 0, "every mbuf is home");

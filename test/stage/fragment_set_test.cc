@@ -24,7 +24,8 @@ struct Blocks {
 };
 
 FragmentRecord Record(uint32_t unit, uint32_t bytes, uint32_t mbuf = 0) {
-  return {mbuf, static_cast<uint16_t>(unit), static_cast<uint16_t>(bytes)};
+  // No datagram goes further.
+  return {mbuf, unit * 8, std::min(unit * 8 + bytes, uint32_t{UINT16_MAX})};
 }
 
 // What the set says it has, in order.

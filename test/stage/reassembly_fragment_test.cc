@@ -14,6 +14,7 @@
 #include "test/stage/reassembly_rig.h"
 #include "test/support/datagram.h"
 #include "weir/stage/datagram_index.h"
+#include "weir/stage/read_fragment.h"
 
 namespace weir::testing {
 namespace {

@@ -11,11 +11,11 @@
 namespace weir {
 
 // Leaves of a fragment that is a plain mbuf and has `bytes` bytes of data, of
-// which the first stands at `unit` of its datagram, those alone, but at unit 0
+// which the first is number `begin` of its datagram, those alone, but from 0 on
 // the headers in front, too. Owner lcore only.
-inline void TrimPlain(Mbuf& fragment, uint32_t unit, uint32_t bytes) noexcept {
+inline void TrimPlain(Mbuf& fragment, uint32_t begin, uint32_t bytes) noexcept {
   const uint32_t headers = fragment.info().l4_offset;
-  const uint32_t skipped = unit == 0 ? 0 : headers;
+  const uint32_t skipped = begin == 0 ? 0 : headers;
   fragment.TrimFront(skipped);
   fragment.SetLength(headers - skipped + bytes);
 }

@@ -20,15 +20,15 @@ uint32_t Lowest(uint64_t bits) noexcept {
 uint64_t Below(uint32_t bit) noexcept { return (uint64_t{1} << bit) - 1; }
 uint64_t Above(uint32_t bit) noexcept { return ~uint64_t{1} << bit; }
 
-// How many of the `count` records from `sorted` on begin before `unit`. Without
-// a branch on any of them: where a fragment goes is not predictable.
+// How many of the `count` records from `sorted` on begin before `begin`.
+// Without a branch on any of them: where a fragment goes is not predictable.
 uint32_t CountBefore(const FragmentRecord* sorted, uint32_t count,
-                     uint32_t unit) noexcept {
+                     uint32_t begin) noexcept {
   // Those before `low` do.
   uint32_t low = 0;
   for (uint32_t left = count; left > 0;) {
     const uint32_t half = (left + 1) / 2;
-    low += sorted[low + half - 1].unit() < unit ? half : 0;
+    low += sorted[low + half - 1].begin() < begin ? half : 0;
     left -= half;
   }
   return low;
@@ -102,20 +102,21 @@ void FragmentSet::MoveToBlock(const FragmentRecord& next,
   if (next.begin() >= end_) {
     first_ = 0;
   } else {
-    first_ = next.unit() < moved[0].unit() ? kRoom : kRoom / 2;
+    first_ = next.begin() < moved[0].begin() ? kRoom : kRoom / 2;
   }
   block_ = blocks.Take();
   blocked_ = Blocked::kOne;
+  tail_ = first_ + kInside;
   std::copy(moved.begin(), moved.end(), blocks[block_].records.data() + first_);
 }
 
 FragmentSet::Insertion FragmentSet::InsertSorted(
     std::span<FragmentRecord> room, const FragmentRecord& record) noexcept {
   const FragmentRecord* const begin = room.data() + first_;
-  const uint32_t before = CountBefore(begin, count_, record.unit());
+  const uint32_t before = CountBefore(begin, count_, record.begin());
   if (before < count_) {
     const FragmentRecord& behind = begin[before];
-    if (behind.unit() == record.unit() && behind.bytes() == record.bytes()) {
+    if (behind.begin() == record.begin() && behind.end() == record.end()) {
       return {Place::kSame, behind.mbuf()};
     }
     if (behind.begin() < record.end()) return {Place::kOverlap, 0};
@@ -124,7 +125,7 @@ FragmentSet::Insertion FragmentSet::InsertSorted(
     return {Place::kOverlap, 0};
   }
   Put(room, before, record);
-  end_ = std::max(end_, record.end());
+  end_ = std::max(end_, static_cast<uint16_t>(record.end()));
   return {Place::kNew, 0};
 }
 
@@ -143,6 +144,7 @@ void FragmentSet::Put(std::span<FragmentRecord> room, uint32_t place,
   } else {
     std::copy_backward(at, end, end + 1);
     *at = record;
+    ++tail_;
   }
   ++count_;
 }
@@ -160,7 +162,7 @@ FragmentSet::Insertion FragmentSet::InsertInTree(
     const FragmentBlock& leaf = blocks[root.leaves[number]];
     if ((leaf.used[0] >> unit & 1) != 0) {
       const FragmentRecord& old = leaf.records[unit];
-      if (old.bytes() != record.bytes()) return {Place::kOverlap, 0};
+      if (old.end() != record.end()) return {Place::kOverlap, 0};
       return {Place::kSame, old.mbuf()};
     }
     const uint64_t below = leaf.used[0] & Below(unit);
@@ -188,7 +190,7 @@ FragmentSet::Insertion FragmentSet::InsertInTree(
   leaf.records[unit] = record;
   leaf.used[0] |= uint64_t{1} << unit;
   ++count_;
-  end_ = std::max(end_, record.end());
+  end_ = std::max(end_, static_cast<uint16_t>(record.end()));
   return {Place::kNew, 0};
 }
 

@@ -18,29 +18,29 @@
 
 namespace weir {
 
-// One fragment: its mbuf (a handle of the pool), where it begins, in units of
-// eight bytes (RFC 791 §3.1), and its length. One word, so that it is made in a
-// register: written as three fields and read as one it would wait for the
-// stores.
+// One fragment: its mbuf (a handle of the pool), where its data begins in the
+// datagram, at a multiple of eight (RFC 791 §3.1), and where it ends. One word,
+// so that it is made in a register: written as three fields and read as one it
+// would wait for the stores.
 class FragmentRecord {
  public:
   FragmentRecord() = default;
-  // `unit` and `bytes` have 16 bits.
-  constexpr FragmentRecord(uint32_t mbuf, uint32_t unit,
-                           uint32_t bytes) noexcept
-      : word_(uint64_t{bytes} << 48 | uint64_t{unit} << 32 | mbuf) {}
+  // `begin` and `end` have 16 bits.
+  constexpr FragmentRecord(uint32_t mbuf, uint32_t begin, uint32_t end) noexcept
+      : word_(uint64_t{end << 16 | begin} << 32 | mbuf) {}
 
   constexpr uint32_t mbuf() const noexcept {
     return static_cast<uint32_t>(word_);
   }
-  constexpr uint32_t unit() const noexcept {
+  constexpr uint32_t begin() const noexcept {
     return static_cast<uint32_t>(word_ >> 32 & 0xffff);
   }
-  constexpr uint32_t bytes() const noexcept {
+  constexpr uint32_t end() const noexcept {
     return static_cast<uint32_t>(word_ >> 48);
   }
-  constexpr uint32_t begin() const noexcept { return unit() * 8; }
-  constexpr uint32_t end() const noexcept { return begin() + bytes(); }
+  constexpr uint32_t bytes() const noexcept { return end() - begin(); }
+  // Units of eight bytes.
+  constexpr uint32_t unit() const noexcept { return begin() / 8; }
 
  private:
   uint64_t word_;
@@ -120,11 +120,12 @@ class alignas(kCacheLine) FragmentSet {
   };
 
   // Empties a set that holds no block; for memory that was never one. Room is
-  // kept behind a first fragment that begins at `unit` 0, in front of another.
-  void Reset(uint32_t unit = 0) noexcept {
+  // kept behind a first fragment that begins at 0, in front of another.
+  void Reset(uint32_t begin = 0) noexcept {
     end_ = 0;
     count_ = 0;
-    first_ = unit == 0 ? 0 : kInside - 1;
+    first_ = begin == 0 ? 0 : kInside - 1;
+    tail_ = first_;
     blocked_ = Blocked::kNone;
   }
 
@@ -136,7 +137,7 @@ class alignas(kCacheLine) FragmentSet {
   // the set or its sorted block; false if Insert has to find a place.
   bool Append(const FragmentRecord& record, FragmentBlocks& blocks) noexcept {
     if (record.begin() < end_) return false;
-    const uint32_t place = first_ + uint32_t{count_};
+    const uint32_t place = tail_;
     if (blocked_ == Blocked::kNone && place < kInside) [[likely]] {
       few_[place] = record;
     } else if (blocked_ == Blocked::kOne && place < FragmentBlock::kRecords) {
@@ -144,8 +145,9 @@ class alignas(kCacheLine) FragmentSet {
     } else {
       return false;
     }
+    ++tail_;
     ++count_;
-    end_ = record.end();
+    end_ = static_cast<uint16_t>(record.end());
     return true;
   }
 
@@ -220,10 +222,12 @@ class alignas(kCacheLine) FragmentSet {
   void PlantTree(FragmentBlocks& blocks) noexcept;
   void GiveBlocks(FragmentBlocks& blocks) noexcept;
 
-  uint32_t end_;
+  uint16_t end_;
   uint16_t count_;
-  // Where the first record stands among the few or in the sorted block.
+  // Where the first record stands among the few or in the sorted block, and
+  // behind the last.
   uint8_t first_;
+  uint8_t tail_;
   Blocked blocked_;
   union {
     std::array<FragmentRecord, kInside> few_;

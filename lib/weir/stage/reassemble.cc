@@ -2,45 +2,49 @@
 
 #include <span>
 
+#include "weir/stage/reassembly_add.h"
+
 namespace weir {
 
 void Reassemble::OnBurst(Burst& burst, Lcore& lcore) noexcept {
-  // Three rounds: what one waits for, all wait for at once.
-  std::array<ReassemblyFragment, kMaxBurst> fragments;
-  std::array<Mbuf*, kMaxBurst> frames;
-  const std::span<Mbuf* const> came = burst.mbufs();
-  const size_t count = came.size();
-  ReassemblyFragment nobody;
-  nobody.key = DatagramKey::Nobody();
-  const ReassemblyFragment* before = &nobody;
-  for (size_t i = 0; i < count; ++i) {
-    frames[i] = came[i];
-    if (came[i]->info().is_fragment()) {
-      table_.Read(*came[i], *before, fragments[i]);
-      before = &fragments[i];
-    } else {
-      fragments[i].fault = ReassemblyFragment::Fault::kWhole;
-      fragments[i].follows = true;
-    }
-  }
-  if (before == &nobody && clock_ == ReassemblyClock::kTsc) return;
-  for (size_t i = 0; i < count; ++i) table_.Approach(fragments[i]);
+  // Several rounds: what one waits for, all wait for at once.
+  std::array<ReassemblyFragment, kMaxBurst + 1> read;
+  // They stay where they are until others take their places.
+  const std::span<Mbuf* const> frames = burst.mbufs();
+  Mbuf* const* const end = frames.data() + frames.size();
+  const ReassemblyTable::Arrival arrival = table_.Read(frames, read);
+  if (arrival.fragments == 0 && clock_ == ReassemblyClock::kTsc) return;
+  const ReassemblyTable::Room room = table_.RoomFor(arrival);
   burst.ReleaseAll();
   MbufCache& cache = lcore.cache();
-  for (size_t i = 0; i < count; ++i) {
-    if (clock_ == ReassemblyClock::kFrames) AdvanceTo(*frames[i], lcore);
-    if (fragments[i].fault == ReassemblyFragment::Fault::kWhole) {
-      burst.Adopt(*frames[i]);
+  const ReassemblyFragment* next = read.data();
+  for (Mbuf* const* at = frames.data(); at != end;) {
+    Mbuf& frame = **at;
+    if (clock_ == ReassemblyClock::kFrames) AdvanceTo(frame, lcore);
+    if (next->fault == ReassemblyFragment::Fault::kWhole) {
+      burst.Adopt(frame);
+      ++at;
+      ++next;
       continue;
     }
-    const ReassemblyTable::Result result =
-        table_.Add(*frames[i], fragments[i], now_, cache);
-    if (result.outcome != ReassemblyTable::Outcome::kComplete) continue;
-    const Verdict verdict = parse_.OnReassembled(*result.datagram, lcore);
+    ReassemblyTable::Run run{};
+    // On the clock of frames each of them has a time of its own.
+    if (ReassemblyTable::MayRun(*next, room) &&
+        clock_ == ReassemblyClock::kTsc) {
+      run = table_.AddRun({at, end}, next, now_, cache);
+    }
+    if (run.frames == 0) {
+      run = {1, table_.Add(frame, *next, now_, room, cache)};
+    }
+    at += run.frames;
+    next += run.frames;
+    if (run.result.outcome != ReassemblyTable::Outcome::kComplete) continue;
+    Mbuf& datagram = *run.result.datagram;
+    const Verdict verdict = parse_.OnReassembled(datagram, lcore);
     if (verdict.is_pass()) [[likely]] {
-      burst.Adopt(*result.datagram);
+      burst.Adopt(datagram);
     } else {
-      table_.Reject(*result.datagram, verdict.reason(), cache);
+      table_.Reject(datagram, verdict.reason(), cache);
     }
   }
   table_.Publish();

@@ -7,7 +7,8 @@
 #include "weir/base/tsc_clock.h"
 #include "weir/mbuf/copy_packet.h"
 #include "weir/stage/fragment_chain.h"
-#include "weir/stage/reassembled.h"
+#include "weir/stage/read_fragment.h"
+#include "weir/stage/reassembly_add.h"
 
 namespace weir {
 namespace {
@@ -69,6 +70,53 @@ ReassemblyTable::Result ReassemblyTable::Drop(Mbuf& fragment,
   return {Outcome::kDropped, reason, nullptr};
 }
 
+ReassemblyTable::Arrival ReassemblyTable::Read(
+    std::span<Mbuf* const> frames,
+    std::span<ReassemblyFragment> read) noexcept {
+  DatagramKey before = DatagramKey::Nobody();
+  uint32_t hash = 0;
+  uint32_t whole = 0;
+  ReassemblyFragment* next = read.data();
+  for (Mbuf* const frame : frames) {
+    ReadFragment(*frame, seed_, *next);
+    if (next->key == before) {
+      next->follows = true;
+      whole += next->fault == ReassemblyFragment::Fault::kWhole ? 1 : 0;
+    } else {
+      next->follows = false;
+      before = next->key;
+      hash = DatagramHash(before, seed_);
+      index_.Prefetch(hash);
+    }
+    next->hash = hash;
+    ++next;
+  }
+  next->follows = false;
+  const auto count = static_cast<uint32_t>(frames.size());
+  return {count - whole, Approach(read.first(count))};
+}
+
+// Finds runs and fetches the contexts that may be those of datagrams; returns
+// the bytes of all fragments.
+[[gnu::always_inline]] inline uint64_t ReassemblyTable::Approach(
+    std::span<ReassemblyFragment> read) const noexcept {
+  RunFinder runs;
+  uint64_t bytes = 0;
+  for (ReassemblyFragment& next : read) {
+    bytes += next.bytes();
+    if (next.follows) {
+      runs.Continue(next);
+      continue;
+    }
+    runs.Begin(next);
+    next.guess = index_.Guess(next.hash);
+    const Context& context = contexts_[next.guess];
+    __builtin_prefetch(&context, 1);
+    __builtin_prefetch(&context.fragments, 1);
+  }
+  return bytes;
+}
+
 // A context for the datagram of `read`; the oldest makes room if there is none.
 [[gnu::always_inline]] inline uint32_t ReassemblyTable::Open(
     const ReassemblyFragment& read, uint64_t now, MbufCache& cache) noexcept {
@@ -94,7 +142,7 @@ ReassemblyTable::Result ReassemblyTable::Drop(Mbuf& fragment,
   context.state = Context::State::kCollecting;
   context.ecn_seen = 0;
   context.has_chains = false;
-  context.fragments.Reset(read.unit);
+  context.fragments.Reset(read.begin);
   if (read.is_ipv6()) {
     std::memcpy(addresses_[number].data(), read.addresses,
                 sizeof(Ipv6Addresses));
@@ -114,10 +162,7 @@ ReassemblyTable::Found ReassemblyTable::FindOrOpen(
   if (read.fault != ReassemblyFragment::Fault::kNone) [[unlikely]] {
     return {kNone, DropFor(read.fault)};
   }
-  const uint32_t number = index_.Find(read.hash, [&](uint32_t candidate) {
-    return contexts_[candidate].HasKey(read.key) &&
-           HasAddresses(candidate, read);
-  });
+  const uint32_t number = Find(read);
   if (number != kNone) {
     const Context& context = contexts_[number];
     if (context.deadline > now) [[likely]] {
@@ -130,42 +175,17 @@ ReassemblyTable::Found ReassemblyTable::FindOrOpen(
   return {Open(read, now, cache), ReassemblyDrop::kNoDatagrams};
 }
 
-// Makes room for a fragment of context `number`; false, with the reason, if
-// that context itself had to go.
-bool ReassemblyTable::MakeRoom(uint32_t number, uint32_t bytes,
-                               ReassemblyDrop& reason,
-                               MbufCache& cache) noexcept {
-  const ReassemblySource& source = sources_[contexts_[number].source];
-  for (;;) {
-    uint32_t victim;
-    if (source.fragments >= max_fragments_per_source_) {
-      reason = ReassemblyDrop::kSourceShare;
-      victim = source.datagrams.oldest;
-    } else if (counts_.fragments_left == 0) {
-      reason = ReassemblyDrop::kNoFragments;
-      victim = Oldest();
-    } else if (bytes > counts_.bytes_left) {
-      reason = ReassemblyDrop::kNoBytes;
-      victim = Oldest();
-    } else {
-      return true;
-    }
-    Forget(victim, reason, cache);
-    if (victim == number) return false;
-  }
-}
-
 // A fragment for which there may be no room, or that is no plain mbuf.
 ReassemblyTable::Result ReassemblyTable::InsertWithCare(
     uint32_t number, Mbuf& fragment, const ReassemblyFragment& read,
     MbufCache& cache) noexcept {
   ReassemblyDrop reason;
   if (!HasRoom(contexts_[number], read) &&
-      !MakeRoom(number, read.bytes, reason, cache)) {
+      !MakeRoom(number, read.bytes(), reason, cache)) {
     return Drop(fragment, reason, cache);
   }
   Mbuf* kept = &fragment;
-  if (read.unit == 0 && fragment.is_shared()) {
+  if (read.begin == 0 && fragment.is_shared()) {
     // Its headers will be written to.
     kept = CopyPacket(fragment, cache);
     if (kept == nullptr) return Drop(fragment, ReassemblyDrop::kNoMbuf, cache);
@@ -173,8 +193,8 @@ ReassemblyTable::Result ReassemblyTable::InsertWithCare(
     cache.FreePackets({&original, 1});
   }
   Reserve(contexts_[number], read);
-  const FragmentRecord record(cache.pool().IndexOf(*kept), read.unit,
-                              read.bytes);
+  const FragmentRecord record =
+      FragmentRecord(cache.pool().IndexOf(*kept), read.begin, read.end);
   return InsertAmong(number, *kept, record, read, cache);
 }
 
@@ -183,7 +203,7 @@ ReassemblyTable::Result ReassemblyTable::InsertAmong(
     uint32_t number, Mbuf& fragment, const FragmentRecord& record,
     const ReassemblyFragment& read, MbufCache& cache) noexcept {
   Context& context = contexts_[number];
-  const uint32_t end = read.end();
+  const uint32_t end = read.end;
   const bool ends_disagree =
       context.total != Context::kUnknown
           ? end > context.total || (read.is_last && end != context.total)
@@ -195,14 +215,14 @@ ReassemblyTable::Result ReassemblyTable::InsertAmong(
   if (ends_disagree) [[unlikely]]
     return Contradict(number, read, cache);
   if (fragment.is_plain()) [[likely]] {
-    TrimPlain(fragment, read.unit, read.bytes);
+    TrimPlain(fragment, read.begin, read.bytes());
   } else {
     context.has_chains = true;
     const PacketInfo& info = fragment.info();
     if (info.trailer_bytes != 0) {
       TrimTrailer(fragment, info.trailer_bytes, cache);
     }
-    if (read.unit != 0) fragment.TrimFront(info.l4_offset);
+    if (read.begin != 0) fragment.TrimFront(info.l4_offset);
   }
   return Keep(number, read, cache);
 }
@@ -212,7 +232,7 @@ ReassemblyTable::Result ReassemblyTable::InsertAmong(
 ReassemblyTable::Result ReassemblyTable::Contradict(
     uint32_t number, const ReassemblyFragment& read,
     MbufCache& cache) noexcept {
-  contexts_[number].bytes += read.bytes;
+  contexts_[number].bytes += read.bytes();
   return GiveUp(number, ReassemblyDrop::kEndsDisagree, cache);
 }
 
@@ -231,33 +251,17 @@ ReassemblyTable::Result ReassemblyTable::Meet(uint32_t number,
                                               MbufCache& cache) noexcept {
   // Its room was taken already.
   ++counts_.fragments_left;
-  counts_.bytes_left += read.bytes;
+  counts_.bytes_left += read.bytes();
   --sources_[contexts_[number].source].fragments;
   if (met.place == FragmentSet::Place::kSame) {
     const Mbuf& held = cache.pool().mbuf(met.mbuf);
-    const DataPlace there{&held, read.unit == 0 ? held.info().l4_offset : 0U};
-    if (SameData(there, {&fragment, fragment.info().l4_offset}, read.bytes)) {
+    const DataPlace there{&held, read.begin == 0 ? held.info().l4_offset : 0U};
+    if (SameData(there, {&fragment, fragment.info().l4_offset}, read.bytes())) {
       return Drop(fragment, ReassemblyDrop::kDuplicate, cache);
     }
   }
   Remember(number, ReassemblyDrop::kOverlap, cache);
   return Drop(fragment, ReassemblyDrop::kOverlap, cache);
-}
-
-// Makes context `number` free; its fragments are gone or not its own any more.
-[[gnu::always_inline]] inline void ReassemblyTable::Release(
-    uint32_t number) noexcept {
-  Context& context = contexts_[number];
-  context.fragments.Clear(blocks_);
-  context.state = Context::State::kFree;
-  context.CloseKey();
-  index_.Erase(context.hash, context.place);
-  sources_[context.source]
-      .datagrams.Remove<&Context::source_older, &Context::source_newer>(
-          contexts_, number);
-  AgeOf(context).Remove<&Context::older, &Context::newer>(contexts_, number);
-  context.newer = free_;
-  free_ = number;
 }
 
 ReassemblyTable::Result ReassemblyTable::Complete(uint32_t number,
@@ -271,10 +275,17 @@ ReassemblyTable::Result ReassemblyTable::Complete(uint32_t number,
   sources_[context.source].fragments -= fragments;
   counts_.fragments_left += fragments;
   counts_.bytes_left += context.bytes;
-  counts_.taken += fragments;
-  ++counts_.made;
   --counts_.pending;
   Release(number);
+  return Deliver(first, whole, fragments, cache);
+}
+
+// A datagram that is complete and in no context any more.
+[[gnu::always_inline]] inline ReassemblyTable::Result ReassemblyTable::Deliver(
+    Mbuf& first, const Reassembled& whole, uint32_t fragments,
+    MbufCache& cache) noexcept {
+  counts_.taken += fragments;
+  ++counts_.made;
   const std::optional<ReassemblyDrop> fault = Finish(first, whole);
   if (fault.has_value()) [[unlikely]] {
     counts_.datagrams.given_up[static_cast<size_t>(*fault)].Add(1);
@@ -284,115 +295,70 @@ ReassemblyTable::Result ReassemblyTable::Complete(uint32_t number,
   return {Outcome::kComplete, {}, &first};
 }
 
-uint32_t ReassemblyTable::Oldest() const noexcept {
-  const uint32_t v4 = ages_[0].oldest;
-  const uint32_t v6 = ages_[1].oldest;
-  if (v4 == kNone) return v6;
-  if (v6 == kNone) return v4;
-  return contexts_[v4].deadline - timeouts_[0] <=
-                 contexts_[v6].deadline - timeouts_[1]
-             ? v4
-             : v6;
+// A datagram that came in one piece of a burst needs no context.
+[[gnu::always_inline]] inline ReassemblyTable::Result ReassemblyTable::AddWhole(
+    const FragmentRun& run, MbufCache& cache) noexcept {
+  ++counts_.begun;
+  const Reassembled whole{.bytes = run.bytes,
+                          .ecn_seen = run.ecn_seen,
+                          .is_ipv6 = run.read->is_ipv6()};
+  const auto count = static_cast<uint32_t>(run.frames.size());
+  return Deliver(ChainRun(run), whole, count, cache);
 }
 
-// What `context` holds goes, for `reason`.
-void ReassemblyTable::FreeFragments(Context& context, ReassemblyDrop reason,
-                                    MbufCache& cache) noexcept {
-  std::array<Mbuf*, 64> batch;
-  uint32_t count = 0;
-  MbufPool& pool = cache.pool();
-  // Plain mbufs are not read: under a flood none was for long.
-  const auto free = [&](std::span<Mbuf* const> fragments) {
-    context.has_chains ? cache.FreePackets(fragments)
-                       : cache.FreeSegments(fragments);
-  };
-  context.fragments.ForEach(blocks_, [&](const FragmentRecord& record) {
-    if (record.unit() == 0 && abandoned_.Push({record.mbuf(), reason})) return;
-    batch[count++] = &pool.mbuf(record.mbuf());
-    if (count == batch.size()) {
-      free(batch);
-      count = 0;
-    }
-  });
-  free({batch.data(), count});
-  const uint32_t fragments = context.fragments.size();
-  counts_.packets.drops[static_cast<size_t>(reason)].Add(fragments);
-  sources_[context.source].fragments -= fragments;
-  counts_.fragments_left += fragments;
-  counts_.bytes_left += context.bytes;
-  context.bytes = 0;
-  context.fragments.Clear(blocks_);
+ReassemblyTable::Run ReassemblyTable::AddRun(std::span<Mbuf* const> frames,
+                                             const ReassemblyFragment* read,
+                                             uint64_t now,
+                                             MbufCache& cache) noexcept {
+  constexpr Run kNothing{0, {Outcome::kPending, {}, nullptr}};
+  if (read->run > max_fragments_per_datagram_) return kNothing;
+  const FragmentRun run = RunOf(frames, read);
+  if (!run.has_one_key()) [[unlikely]]
+    return kNothing;
+  if (run.is_whole()) {
+    if (free_ == kNone || Find(*read) != kNone) return kNothing;
+    return {run.frames.size(), AddWhole(run, cache)};
+  }
+  if (run.is_backwards()) return kNothing;
+  return AddBehind(run, now, cache);
 }
 
-void ReassemblyTable::Reject(Mbuf& datagram, size_t parse_reason,
-                             MbufCache& cache) noexcept {
-  const size_t reason = kReassemblyReasons + parse_reason;
-  Drop(datagram, static_cast<ReassemblyDrop>(reason), cache);
-}
-
-void ReassemblyTable::DropMade(Mbuf& packet, MbufCache& cache) noexcept {
-  CountMade();
-  Drop(packet, ReassemblyDrop::kClosed, cache);
-}
-
-void ReassemblyTable::Forget(uint32_t number, ReassemblyDrop reason,
-                             MbufCache& cache) noexcept {
+// A run that lies behind all that is there of its datagram.
+ReassemblyTable::Run ReassemblyTable::AddBehind(const FragmentRun& run,
+                                                uint64_t now,
+                                                MbufCache& cache) noexcept {
+  constexpr Run kNothing{0, {Outcome::kPending, {}, nullptr}};
+  const auto count = static_cast<uint32_t>(run.frames.size());
+  uint32_t number = run.read->guess;
+  if (!IsCollecting(number, *run.read, now)) {
+    number = FindOrOpen(*run.read, now, cache).number;
+    if (number == kNone) return kNothing;
+  }
   Context& context = contexts_[number];
-  // All at once, for none of it was touched for long.
-  index_.Prefetch(context.hash);
-  __builtin_prefetch(&sources_[context.source], 1);
-  if (context.newer != kNone) __builtin_prefetch(&contexts_[context.newer], 1);
-  if (context.state == Context::State::kRemembered) {
-    --sources_[context.source].fragments;
-    counts_.datagrams.remembered.Set(counts_.datagrams.remembered.value() - 1);
-  } else {
-    FreeFragments(context, reason, cache);
-    counts_.datagrams.given_up[static_cast<size_t>(reason)].Add(1);
-    --counts_.pending;
+  FragmentSet& set = context.fragments;
+  if (context.total != Context::kUnknown || run.read->begin < set.end() ||
+      set.size() + count > max_fragments_per_datagram_) {
+    return kNothing;
   }
-  Release(number);
-}
-
-void ReassemblyTable::Remember(uint32_t number, ReassemblyDrop reason,
-                               MbufCache& cache) noexcept {
-  Context& context = contexts_[number];
-  FreeFragments(context, reason, cache);
-  ++sources_[context.source].fragments;
-  context.state = Context::State::kRemembered;
-  context.CloseKey();
-  context.reason = reason;
-  counts_.datagrams.given_up[static_cast<size_t>(reason)].Add(1);
-  --counts_.pending;
-  counts_.datagrams.remembered.Add(1);
-}
-
-void ReassemblyTable::Expire(uint64_t now, uint32_t most,
-                             MbufCache& cache) noexcept {
-  for (const ContextList& age : ages_) {
-    for (; most > 0 && age.oldest != kNone &&
-           contexts_[age.oldest].deadline <= now;
-         --most) {
-      Forget(age.oldest, ReassemblyDrop::kTimeout, cache);
-    }
+  last_ = number;
+  counts_.fragments_left -= count;
+  counts_.bytes_left -= run.bytes;
+  sources_[context.source].fragments += count;
+  context.bytes += run.bytes;
+  context.ecn_seen = static_cast<uint8_t>(context.ecn_seen | run.ecn_seen);
+  for (uint32_t i = 0; i < count; ++i) {
+    Mbuf& fragment = *run.frames[i];
+    const ReassemblyFragment& read = run.read[i];
+    const FragmentRecord record(cache.pool().IndexOf(fragment), read.begin,
+                                read.end);
+    if (!set.Append(record, blocks_)) set.Insert(record, blocks_);
+    TrimPlain(fragment, read.begin, read.bytes());
   }
-  Publish();
-}
-
-uint64_t ReassemblyTable::next_deadline() const noexcept {
-  uint64_t next = ~uint64_t{0};
-  for (const ContextList& age : ages_) {
-    if (age.oldest == kNone) continue;
-    next = std::min<uint64_t>(next, contexts_[age.oldest].deadline);
+  if (run.read[count - 1].is_last) context.total = set.end();
+  if (context.bytes == context.total) {
+    return {count, Complete(number, cache)};
   }
-  return next;
-}
-
-void ReassemblyTable::Close(uint64_t now, MbufCache& cache) noexcept {
-  Expire(now, ~uint32_t{0}, cache);
-  while (Oldest() != kNone) {
-    Forget(Oldest(), ReassemblyDrop::kClosed, cache);
-  }
-  Publish();
+  return {count, {Outcome::kPending, {}, nullptr}};
 }
 
 }  // namespace weir

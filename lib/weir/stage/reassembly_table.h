@@ -30,7 +30,9 @@
 #include "weir/stage/abandoned_queue.h"
 #include "weir/stage/datagram_index.h"
 #include "weir/stage/fragment_data.h"
+#include "weir/stage/fragment_run.h"
 #include "weir/stage/fragment_set.h"
+#include "weir/stage/reassembled.h"
 #include "weir/stage/reassembly_context.h"
 #include "weir/stage/reassembly_counts.h"
 #include "weir/stage/reassembly_fragment.h"
@@ -56,42 +58,49 @@ class ReassemblyTable {
   static absl::StatusOr<ReassemblyTable> Create(
       const ReassemblyOptions& options);
 
-  // The three steps of adding a fragment, which came behind that of `before` or
-  // no other; apart, so that the memory that a burst of them needs is fetched
-  // while others are worked on.
-  [[gnu::always_inline]] void Read(Mbuf& fragment,
-                                   const ReassemblyFragment& before,
-                                   ReassemblyFragment& read) const noexcept {
-    ReadFragment(fragment, seed_, read);
-    read.follows = read.key == before.key;
-    if (read.follows) {
-      read.hash = before.hash;
-      return;
-    }
-    read.hash = DatagramHash(read.key, seed_);
-    index_.Prefetch(read.hash);
+  // What a burst brings, at most.
+  struct Arrival {
+    uint32_t fragments = 0;
+    uint64_t bytes = 0;
+  };
+  // Whether room has to be looked for.
+  enum class Room : uint8_t { kUnknown, kAmple };
+
+  // The steps of adding fragments; apart, so that the memory that a burst of
+  // them needs is fetched while others are worked on. The first: says of each
+  // of `frames` what it is in `read`, which has one more; of those that are no
+  // fragments Fault::kWhole.
+  Arrival Read(std::span<Mbuf* const> frames,
+               std::span<ReassemblyFragment> read) noexcept;
+  // The second: whether there is room for all of them, so that none of their
+  // sources can come to its share.
+  Room RoomFor(const Arrival& arrival) const noexcept {
+    const uint64_t shared = counts_.max_fragments - counts_.fragments_left +
+                            counts_.datagrams.remembered.value() +
+                            arrival.fragments;
+    return arrival.fragments <= counts_.fragments_left &&
+                   arrival.bytes <= counts_.bytes_left &&
+                   shared <= max_fragments_per_source_
+               ? Room::kAmple
+               : Room::kUnknown;
   }
-  void Approach(ReassemblyFragment& read) const noexcept {
-    if (read.follows) return;
-    read.guess = index_.Guess(read.hash);
-    __builtin_prefetch(&contexts_[read.guess], 1);
-    __builtin_prefetch(&contexts_[read.guess].fragments, 1);
+  // Then, of each that is a fragment: takes ownership of it at `now`, which is
+  // not before that of the call before. Frees into `cache`, whose pool all
+  // fragments are from. Counts say it once Publish was called.
+  Result Add(Mbuf& fragment, const ReassemblyFragment& read, uint64_t now,
+             Room room, MbufCache& cache) noexcept;
+  // Whether AddRun may take several, from that with `read` on, at once.
+  static bool MayRun(const ReassemblyFragment& read, Room room) noexcept {
+    return !read.follows && read.run > 1 && room == Room::kAmple;
   }
-  // Takes ownership of `fragment`, of which Read and Approach said `read`, at
-  // `now`, which is not before that of the call before. Frees into `cache`,
-  // whose pool all fragments are from. Counts say it once Publish was called.
-  [[gnu::always_inline]] Result Add(Mbuf& fragment,
-                                    const ReassemblyFragment& read,
-                                    uint64_t now, MbufCache& cache) noexcept {
-    uint32_t number = read.follows ? last_ : read.guess;
-    if (!IsCollecting(number, read, now)) {
-      const Found found = FindOrOpen(read, now, cache);
-      if (found.number == kNone) [[unlikely]]
-        return Drop(fragment, found.reason, cache);
-      number = found.number;
-    }
-    return Insert(number, fragment, read, cache);
-  }
+  // Takes the first of `frames` that are a run, if it can, and says how many
+  // and what came of the last of them; all others are pending.
+  struct Run {
+    size_t frames;
+    Result result;
+  };
+  Run AddRun(std::span<Mbuf* const> frames, const ReassemblyFragment* read,
+             uint64_t now, MbufCache& cache) noexcept;
   void Publish() noexcept { counts_.Publish(); }
 
   // Forgets the datagrams whose time is up at `now`, the oldest first and
@@ -148,53 +157,31 @@ class ReassemblyTable {
                        sizeof(Ipv6Addresses)) == 0;
   }
   // Of most, which lie behind or in front of all that is there, the whole way.
-  [[gnu::always_inline]] Result Insert(uint32_t number, Mbuf& fragment,
-                                       const ReassemblyFragment& read,
-                                       MbufCache& cache) noexcept {
-    Context& context = contexts_[number];
-    last_ = number;
-    if (!HasRoom(context, read) || !fragment.is_plain()) [[unlikely]]
-      return InsertWithCare(number, fragment, read, cache);
-    Reserve(context, read);
-    const FragmentRecord record(cache.pool().IndexOf(fragment), read.unit,
-                                read.bytes);
-    bool ends_disagree;
-    if (context.fragments.Append(record, blocks_)) {
-      ends_disagree = context.total != Context::kUnknown;
-    } else if (context.fragments.Prepend(record, blocks_)) {
-      ends_disagree = read.is_last;
-    } else {
-      return InsertAmong(number, fragment, record, read, cache);
-    }
-    if (ends_disagree) [[unlikely]]
-      return Contradict(number, read, cache);
-    TrimPlain(fragment, read.unit, read.bytes);
-    return Keep(number, read, cache);
-  }
+  Result Insert(uint32_t number, Mbuf& fragment, const ReassemblyFragment& read,
+                Room room, MbufCache& cache) noexcept;
   // A fragment was inserted that agrees with the others.
   Result Keep(uint32_t number, const ReassemblyFragment& read,
-              MbufCache& cache) noexcept {
-    Context& context = contexts_[number];
-    context.ecn_seen |= read.ecn_seen;
-    context.bytes += read.bytes;
-    if (read.is_last) context.total = read.end();
-    if (context.fragments.size() > max_fragments_per_datagram_) [[unlikely]]
-      return GiveUp(number, ReassemblyDrop::kTooManyFragments, cache);
-    if (context.bytes == context.total) return Complete(number, cache);
-    return {Outcome::kPending, {}, nullptr};
-  }
+              MbufCache& cache) noexcept;
   bool HasRoom(const Context& context,
                const ReassemblyFragment& read) const noexcept {
-    return counts_.fragments_left != 0 && read.bytes <= counts_.bytes_left &&
+    return counts_.fragments_left != 0 && read.bytes() <= counts_.bytes_left &&
            sources_[context.source].fragments < max_fragments_per_source_;
   }
   void Reserve(const Context& context,
                const ReassemblyFragment& read) noexcept {
     --counts_.fragments_left;
-    counts_.bytes_left -= read.bytes;
+    counts_.bytes_left -= read.bytes();
     ++sources_[context.source].fragments;
   }
   Result Drop(Mbuf& fragment, ReassemblyDrop reason, MbufCache& cache) noexcept;
+  // The context of `read`, whatever its state; kNone if there is none.
+  uint32_t Find(const ReassemblyFragment& read) const noexcept {
+    return index_.Find(read.hash, [&](uint32_t candidate) {
+      return contexts_[candidate].HasKey(read.key) &&
+             HasAddresses(candidate, read);
+    });
+  }
+  inline uint64_t Approach(std::span<ReassemblyFragment> read) const noexcept;
   Found FindOrOpen(const ReassemblyFragment& read, uint64_t now,
                    MbufCache& cache) noexcept;
   inline uint32_t Open(const ReassemblyFragment& read, uint64_t now,
@@ -214,13 +201,20 @@ class ReassemblyTable {
   Result GiveUp(uint32_t number, ReassemblyDrop reason,
                 MbufCache& cache) noexcept;
   Result Complete(uint32_t number, MbufCache& cache) noexcept;
+  Result Deliver(Mbuf& first, const Reassembled& whole, uint32_t fragments,
+                 MbufCache& cache) noexcept;
+  inline Result AddWhole(const FragmentRun& run, MbufCache& cache) noexcept;
+  Run AddBehind(const FragmentRun& run, uint64_t now,
+                MbufCache& cache) noexcept;
   uint32_t Oldest() const noexcept;
   ContextList& AgeOf(const Context& context) noexcept {
     return ages_[context.is_ipv6() ? 1 : 0];
   }
   void FreeFragments(Context& context, ReassemblyDrop reason,
                      MbufCache& cache) noexcept;
-  inline void Release(uint32_t number) noexcept;
+  // Makes context `number` free; its fragments are gone or not its own any
+  // more.
+  void Release(uint32_t number) noexcept;
   void Forget(uint32_t number, ReassemblyDrop reason,
               MbufCache& cache) noexcept;
   void Remember(uint32_t number, ReassemblyDrop reason,
