@@ -95,11 +95,22 @@ class Receiver:
                                  self.stdout() + self.stderr()) from None
         with open(self.json_path) as file:
             text = file.read()
-        return code, json.loads(text) if text else None
+        report = json.loads(text) if text else None
+        if report:
+            assert_conserved(report)
+        return code, report
 
     def stop(self):
         self.process.send_signal(signal.SIGINT)
         return self.wait()
+
+
+def assert_conserved(report):
+    """Everything that came is somewhere, and every mbuf is at home."""
+    packets, mbufs = report['packets'], report['mbufs']
+    assert packets['received'] + packets['made'] == sum(
+        packets[name] for name in ['sent', 'dropped', 'taken', 'held']), packets
+    assert mbufs['held'] == 0 and packets['held'] == 0, (packets, mbufs)
 
 
 def drops(report):
@@ -141,10 +152,11 @@ class KernelCase(unittest.TestCase):
     def joined(self, port, *arguments, group=GROUP, ip=IP, kind=TO_EXCLUDE,
                stdout=None):
         """A receiver whose report for `group` the kernel has got."""
+        began = time.monotonic()
         receiver = self.receiver(port, f'--group={group}', *arguments, ip=ip,
                                  stdout=stdout)
         for each in group.split(','):
-            self.sniffer.wait_record(ip, each, kind)
+            self.sniffer.wait_record(ip, each, kind, began)
         return receiver
 
     def send(self, group, *payloads, port=PORT, netdev='veth0', source=''):

@@ -21,6 +21,7 @@ from mcast import (ALLOW, GROUP, GROUP6, IS_EXCLUDE, IS_INCLUDE, LINK_IP,
                    TO_EXCLUDE, TO_INCLUDE)
 
 _CONTROL = os.path.abspath('apps/control/control')
+_BRIDGE = '/usr/sbin/bridge'
 _PORTS = ['packet:tokernel', 'xdp:tokernel']
 # Between two reports of one change, at most: RFC 3376 §8.11, RFC 3810 §9.11, and
 # for the old versions RFC 2236 §8.10, RFC 2710 §7.10; what the machine may add
@@ -266,7 +267,7 @@ class BridgeTest(mcast.KernelCase):
 
     def members(self, group):
         """The ports of the bridge that `bridge mdb` shows for `group`."""
-        shown = json.loads(self.switch.run('bridge', '-json', 'mdb', 'show'))
+        shown = json.loads(self.switch.run(_BRIDGE, '-json', 'mdb', 'show'))
         return sorted({each['port'] for entry in shown
                        for each in entry['mdb'] if each['grp'] == group})
 

@@ -188,6 +188,7 @@ class WhereToTest(mcast.KernelCase):
                                f'--to=file:{out}')
         self.send(GROUP, *[b'%04d' % i for i in range(100)])
         self.assertEqual(receiver.wait()[0], 0)
+        self.sniffer.wait_record(mcast.IP, GROUP, mcast.TO_INCLUDE)
         with open(out, 'rb') as file:
             self.assertEqual(file.read(), b'000000010002')
 

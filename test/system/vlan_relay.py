@@ -52,7 +52,7 @@ def add(case, namespace, address):
     for netdev in ('vlan7', 'tagger'):
         namespace.run('ip', 'link', 'set', netdev, 'up')
     # Nobody behind the relay knows of checksums that are left to a device.
-    namespace.run('ethtool', '-K', 'vlan7', 'tx', 'off')
+    namespace.run('/usr/sbin/ethtool', '-K', 'vlan7', 'tx', 'off')
     namespace.run('ip', 'addr', 'add', address, 'dev', 'vlan7')
     relay = namespace.popen(sys.executable, __file__, 'tagger', 'veth0', '7',
                             stdout=subprocess.PIPE)
