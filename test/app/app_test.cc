@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -19,8 +18,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "test/support/capability.h"
-#include "weir/base/counter.h"
-#include "weir/pipeline/each.h"
 #include "weir/pipeline/pipeline.h"
 #include "weir/port/port.h"
 #include "weir/stage/transmit.h"
@@ -101,37 +98,6 @@ TEST(AppTest, WritesWhatTheProgramAddsToTheReport) {
   const auto json = nlohmann::json::parse(in);
   EXPECT_EQ(json["app"], "app_test");
   EXPECT_EQ(json["added"], nlohmann::json::array({1, 2}));
-}
-
-// It sees packets move after it was called.
-TEST(AppTest, SaysFarewellWhilePipelinesRun) {
-  auto app = *App::Create(TwoNullPorts());
-  auto ports = app->OpenPorts();
-  ASSERT_TRUE(ports.ok());
-  Counter moved;
-  ASSERT_TRUE(app->Launch({}, Pipeline{std::move((*ports)[0].rx[0]),
-                                       Each("count",
-                                            [&moved](Mbuf&, Lcore&) noexcept {
-                                              moved.Add(1);
-                                              return Verdict::Pass();
-                                            }),
-                                       Transmit{std::move((*ports)[1].tx[0])}})
-                  .ok());
-  // One lcore less would be left to the cases behind this one otherwise.
-  ASSERT_TRUE(app->Launch({}, Pipeline{std::move((*ports)[1].rx[0]),
-                                       Transmit{std::move((*ports)[0].tx[0])}})
-                  .ok());
-  int farewells = 0;
-  app->SetFarewell([&moved, &farewells] {
-    ++farewells;
-    const uint64_t before = moved.value();
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(9);
-    while (moved.value() == before && std::chrono::steady_clock::now() < end) {
-    }
-    EXPECT_NE(moved.value(), before);
-  });
-  ASSERT_TRUE(app->RunUntilSignal().ok());
-  EXPECT_EQ(farewells, 1);
 }
 
 TEST(AppTest, SizesThePoolForWhatStagesKeep) {

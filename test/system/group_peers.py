@@ -4,6 +4,7 @@ passes on a netdev. What is parsed here is parsed by itself."""
 import collections
 import contextlib
 import ctypes
+import errno
 import os
 import select
 import socket
@@ -139,6 +140,40 @@ class Sender:
         self.socket.close()
 
 
+def _checksum(data):
+    """By division (RFC 1071 works modulo 65535)."""
+    data += b'\0' * (len(data) % 2)
+    return 65535 - sum(struct.unpack(f'>{len(data) // 2}H', data)) % 65535
+
+
+def igmp_frame(source, to, message):
+    """A message, whose checksum is filled in, in a frame to all."""
+    message = message[:2] + b'\0\0' + message[4:]
+    message = (message[:2] + struct.pack('>H', _checksum(message)) +
+               message[4:])
+    ip = struct.pack('>BBHHHBBH4s4s4s', 0x46, 0xc0, 24 + len(message), 0, 0, 1,
+                     2, 0, socket.inet_aton(source), socket.inet_aton(to),
+                     b'\x94\x04\0\0')
+    ip = ip[:10] + struct.pack('>H', _checksum(ip)) + ip[12:]
+    mac = b'\x01\0\x5e' + bytes([ip[17] & 0x7f]) + ip[18:20]
+    return mac + b'\2\0\0\0\0\x99\x08\0' + ip + message
+
+
+def igmp_query(source, response_tenths=1):
+    """A general query of version 3 (RFC 3376 §4.1)."""
+    return igmp_frame(source, '224.0.0.1',
+                      struct.pack('>BBH4sBBH', 0x11, response_tenths, 0,
+                                  bytes(4), 2, 125, 0))
+
+
+def igmp_report(source, records):
+    """Of version 3; records are (type, group) without sources."""
+    message = struct.pack('>BBHHH', 0x22, 0, 0, 0, len(records))
+    for kind, group in records:
+        message += struct.pack('>BBH4s', kind, 0, 0, socket.inet_aton(group))
+    return igmp_frame(source, '224.0.0.22', message)
+
+
 def records_of(frame):
     """The records of a report in an untagged frame; none if it is not one.
 
@@ -187,17 +222,25 @@ class Sniffer:
                                    8 << 20)
             self.socket.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
             self.socket.bind((netdev, _ETH_P_ALL))
+        # Not yet looked at; and all there were.
         self.frames = []
+        self.all = []
 
     def send(self, frame):
         self.socket.send(frame)
 
     def read(self, seconds=0.0):
-        """What has come, waiting so long for it; all of it is in `frames`."""
+        """What has come, waiting so long for it."""
         new = []
         while select.select([self.socket], [], [], 0 if new else seconds)[0]:
-            new.append(self.socket.recv(65536))
+            try:
+                new.append(self.socket.recv(65536))
+            except OSError as error:
+                # The link went; it may come again.
+                if error.errno != errno.ENETDOWN:
+                    raise
         self.frames += new
+        self.all += new
         return new
 
     def wait(self, wanted, what):

@@ -1,132 +1,20 @@
 #!/usr/bin/env python3
-"""mcast relay between kernels: members behind one port, senders behind the other.
+"""mcast relay between kernels: members behind one port, senders behind the other."""
 
-    up0 (192.0.2.2) ==veth== tosenders  mcast relay  tomembers ==veth== down0
-"""
-
-import os
-import random
 import subprocess
-import tempfile
 import unittest
 
-import group_peers as groups
-import l2fwd
+import group_peers
 import netns
+import relay_case
 import script_main
+from relay_case import DOWN, GROUP, GROUP6, JOINS, LEAVES, MARK, MARK6, PORT
+from relay_case import PROGRAM, UP, UP6, payload
 
-_PROGRAM = os.path.abspath('apps/mcast/mcast')
-_GROUP, _OTHER, _MARK = '233.252.0.5', '233.252.0.6', '233.252.0.9'
-_GROUP6, _MARK6 = 'ff3e::8000:5', 'ff3e::8000:9'
-_PORT = 5001
-_UP, _DOWN = '192.0.2.2', '198.51.100.2'
-_UP6, _DOWN6 = '2001:db8:1::2', '2001:db8:2::2'
-# Whoever says that a group is wanted from now on, in whatever version.
-_JOINS = ('TO_EX', 'IS_EX')
-_LEAVES = ('TO_IN',)
+_OTHER = '233.252.0.6'
 
 
-def _payload(size, seed=0):
-    return random.Random(size * 1000 + seed).randbytes(size)
-
-
-def _setting(namespace, path, value):
-    namespace.run('sh', '-c', f'echo {value} > /proc/sys/net/{path}')
-
-
-class RelayTest(unittest.TestCase):
-
-    def setUp(self):
-        netns.require()
-        self.senders = netns.Namespace()
-        self.addCleanup(self.senders.close)
-        self.members = netns.Namespace()
-        self.addCleanup(self.members.close)
-        for inside, outside, namespace, own, other in [
-                ('up0', 'tosenders', self.senders, '192.0.2.1/24', _UP),
-                ('down0', 'tomembers', self.members, '198.51.100.1/24', _DOWN)]:
-            netns.link(inside, outside, namespace)
-            self.addCleanup(netns.run, 'ip', 'link', 'delete', outside)
-            netns.run('ip', 'addr', 'add', own, 'dev', outside)
-            namespace.run('ip', 'addr', 'add', f'{other}/24', 'dev', inside)
-            # So that fragments of one datagram are not taken for too many.
-            _setting(namespace, 'ipv4/ipfrag_max_dist', 0)
-            # Senders of other links may be heard.
-            _setting(namespace, 'ipv4/conf/all/rp_filter', 0)
-            _setting(namespace, f'ipv4/conf/{inside}/rp_filter', 0)
-        for namespace, netdev, address in [
-                (self.senders, 'up0', _UP6), (self.members, 'down0', _DOWN6)]:
-            namespace.run('ip', 'addr', 'add', f'{address}/64', 'dev', netdev,
-                          'nodad')
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.upstream = groups.Sniffer(self.senders, 'up0')
-        self.addCleanup(self.upstream.close)
-        self.downstream = groups.Sniffer(self.members, 'down0')
-        self.addCleanup(self.downstream.close)
-
-    def wait_for_ipv6(self):
-        """Until no kernel has to find out whether its address is its own."""
-        for namespace, netdev in [(self.senders, 'up0'), (None, 'tosenders'),
-                                  (self.members, 'down0'), (None, 'tomembers')]:
-            l2fwd.wait_until(lambda: groups.has_ipv6(namespace, netdev),
-                             f'an address of the link of {netdev}')
-
-    def relay(self, *arguments, kind='packet'):
-        """A relay that runs."""
-        run = l2fwd.Run(['relay', f'{kind}:tosenders', f'{kind}:tomembers',
-                         *arguments], self.folder.name, program=_PROGRAM)
-        self.addCleanup(run.close)
-        # It asks when it is there.
-        self.downstream.wait(lambda frame: frame[14:16] == b'\x46\xc0' and
-                             frame[38] == 0x11, 'a query')
-        return run
-
-    def member(self, group=_GROUP, sources=(), namespace=None, netdev='down0'):
-        member = groups.Member(namespace or self.members, netdev, group, _PORT,
-                               sources)
-        self.addCleanup(member.close)
-        return member
-
-    def sender(self, source=_UP, ttl=5):
-        sender = groups.Sender(self.senders, 'up0', source, ttl)
-        self.addCleanup(sender.close)
-        return sender
-
-    def joined(self, group=_GROUP, sources=(), **kwargs):
-        """A member whose wish has come to the senders' link."""
-        member = self.member(group, sources, **kwargs)
-        if sources:
-            self.upstream.wait_for_record(('ALLOW', 'TO_IN'), group,
-                                          sorted(sources))
-        else:
-            self.upstream.wait_for_record(_JOINS, group, [])
-        return member
-
-    def frames_to(self, group):
-        """How many frames to the group have come to the members' link."""
-        self.downstream.read()
-        packed = groups.packed(group)
-        return sum(packed in frame[30:54] for frame in self.downstream.frames)
-
-    def stopped(self, run):
-        outcome = run.stop()
-        self.assertEqual((outcome.status, outcome.stderr), (0, ''))
-        self.assertTrue(outcome.table['packets']['conserved'])
-        self.assertEqual(outcome.table['mbufs']['held'], 0)
-        return outcome
-
-    def drops(self, outcome, stage):
-        """By name, of all stages of that name."""
-        found = {}
-        for lcore in outcome.table['lcores']:
-            for pipeline in lcore['pipelines']:
-                for part in pipeline['stages']:
-                    if part['name'] != stage:
-                        continue
-                    for name, count in part['drops'].items():
-                        found[name] = found.get(name, 0) + count
-        return found
+class RelayTest(relay_case.RelayCase):
 
     def assert_relayed(self, kind, group, mark, source):
         """All sizes, byte for byte, with one hop less; nothing before the join
@@ -134,25 +22,24 @@ class RelayTest(unittest.TestCase):
         run = self.relay(kind=kind)
         sender = self.sender(source)
         other = self.joined(mark)
-        sender.send(b'early', group, _PORT)
-        sender.send(b'mark', mark, _PORT)
+        sender.send(b'early', group, PORT)
+        sender.send(b'mark', mark, PORT)
         self.assertEqual(other.receive(), (source, 4, b'mark'))
         self.assertEqual(self.frames_to(group), 0)
         member = self.joined(group)
         for size in [0, 1, 100, 1400, 9000, 60000]:
-            sender.send(_payload(size), group, _PORT)
-            self.assertEqual(member.receive(), (source, 4, _payload(size)))
+            sender.send(payload(size), group, PORT)
+            self.assertEqual(member.receive(), (source, 4, payload(size)))
         member.leave()
-        self.upstream.wait_for_record(_LEAVES, group, [])
-        self.downstream.read()
-        self.downstream.frames.clear()
-        sender.send(b'late', group, _PORT)
-        sender.send(b'mark', mark, _PORT)
+        self.upstream.wait_for_record(LEAVES, group, [])
+        before = self.frames_to(group)
+        sender.send(b'late', group, PORT)
+        sender.send(b'mark', mark, PORT)
         self.assertEqual(other.receive(), (source, 4, b'mark'))
-        self.assertEqual(self.frames_to(group), 0)
+        self.assertEqual(self.frames_to(group), before)
         outcome = self.stopped(run)
         # It leaves what is left.
-        self.upstream.wait_for_record(_LEAVES, mark, [])
+        self.upstream.wait_for_record(LEAVES, mark, [])
         counted = {entry['group']: entry
                    for entry in outcome.table['relay']['groups']}
         self.assertEqual(counted[mark]['packets'], 2)
@@ -165,36 +52,36 @@ class RelayTest(unittest.TestCase):
         self.assertIn(mark, outcome.stdout)
 
     def test_ipv4_over_packet(self):
-        self.assert_relayed('packet', _GROUP, _MARK, _UP)
+        self.assert_relayed('packet', GROUP, MARK, UP)
 
     def test_ipv6_over_packet(self):
         self.wait_for_ipv6()
-        self.assert_relayed('packet', _GROUP6, _MARK6, _UP6)
+        self.assert_relayed('packet', GROUP6, MARK6, UP6)
 
     def test_ipv4_over_xdp(self):
-        self.assert_relayed('xdp', _GROUP, _MARK, _UP)
+        self.assert_relayed('xdp', GROUP, MARK, UP)
 
     def test_ipv6_over_xdp(self):
         self.wait_for_ipv6()
-        self.assert_relayed('xdp', _GROUP6, _MARK6, _UP6)
+        self.assert_relayed('xdp', GROUP6, MARK6, UP6)
 
     def test_members_of_version_2(self):
-        _setting(self.members, 'ipv4/conf/down0/force_igmp_version', 2)
-        self.assert_relayed('packet', _GROUP, _MARK, _UP)
+        relay_case.setting(self.members, 'ipv4/conf/down0/force_igmp_version', 2)
+        self.assert_relayed('packet', GROUP, MARK, UP)
 
     def test_sources_are_wanted_upstream_and_no_others_relayed(self):
         self.senders.run('ip', 'addr', 'add', '192.0.2.3/24', 'dev', 'up0')
         run = self.relay()
-        member = self.joined(_GROUP, ['192.0.2.3'])
-        everybody = self.joined(_MARK)
-        self.sender(_UP).send(b'not wanted', _GROUP, _PORT)
-        self.sender('192.0.2.3').send(b'wanted', _GROUP, _PORT)
+        member = self.joined(GROUP, ['192.0.2.3'])
+        everybody = self.joined(MARK)
+        self.sender(UP).send(b'not wanted', GROUP, PORT)
+        self.sender('192.0.2.3').send(b'wanted', GROUP, PORT)
         self.assertEqual(member.receive(), ('192.0.2.3', 4, b'wanted'))
-        self.assertEqual(self.frames_to(_GROUP), 1)
+        self.assertEqual(self.frames_to(GROUP), 1)
         # Another source of the same group.
-        second = self.joined(_GROUP, [_UP])
-        self.sender(_UP).send(b'wanted now', _GROUP, _PORT)
-        self.assertEqual(second.receive(), (_UP, 4, b'wanted now'))
+        second = self.joined(GROUP, [UP])
+        self.sender(UP).send(b'wanted now', GROUP, PORT)
+        self.assertEqual(second.receive(), (UP, 4, b'wanted now'))
         everybody.close()
         outcome = self.stopped(run)
         self.assertEqual(self.drops(outcome, 'igmp-host')['source not wanted'],
@@ -203,28 +90,28 @@ class RelayTest(unittest.TestCase):
     def test_ipv6_sources(self):
         self.wait_for_ipv6()
         run = self.relay()
-        member = self.joined('ff3e::8000:7', [_UP6])
-        sender = self.sender(_UP6)
-        sender.send(b'wanted', 'ff3e::8000:7', _PORT)
-        self.assertEqual(member.receive(), (_UP6, 4, b'wanted'))
+        member = self.joined('ff3e::8000:7', [UP6])
+        sender = self.sender(UP6)
+        sender.send(b'wanted', 'ff3e::8000:7', PORT)
+        self.assertEqual(member.receive(), (UP6, 4, b'wanted'))
         self.stopped(run)
 
     def test_what_has_to_stay_on_its_link_stays(self):
         run = self.relay('--static=233.252.0.9')
-        self.upstream.wait_for_record(_JOINS, _MARK, [])
-        mark = self.member(_MARK)
+        self.upstream.wait_for_record(JOINS, MARK, [])
+        mark = self.member(MARK)
         local = self.member('224.0.0.251')
-        one_hop = self.joined(_GROUP)
-        self.sender().send(b'of the link', '224.0.0.251', _PORT)
-        self.sender(ttl=1).send(b'one hop', _GROUP, _PORT)
-        self.sender().send(b'not joined', _OTHER, _PORT)
-        self.sender().send(b'mark', _MARK, _PORT)
-        self.assertEqual(mark.receive(), (_UP, 4, b'mark'))
-        for group in (_GROUP, _OTHER, '224.0.0.251'):
+        one_hop = self.joined(GROUP)
+        self.sender().send(b'of the link', '224.0.0.251', PORT)
+        self.sender(ttl=1).send(b'one hop', GROUP, PORT)
+        self.sender().send(b'not joined', _OTHER, PORT)
+        self.sender().send(b'mark', MARK, PORT)
+        self.assertEqual(mark.receive(), (UP, 4, b'mark'))
+        for group in (GROUP, _OTHER, '224.0.0.251'):
             self.assertEqual(self.frames_to(group), 0, group)
         # Nobody upstream was asked for a group of the link (RFC 5771 §4).
-        for frame in self.upstream.frames:
-            for record in groups.records_of(frame):
+        for frame in self.upstream.all:
+            for record in group_peers.records_of(frame):
                 self.assertNotEqual(record.group, '224.0.0.251')
         for member in (local, one_hop):
             member.close()
@@ -234,34 +121,34 @@ class RelayTest(unittest.TestCase):
             outcome.table['relay']['changes_of_link_groups'], 0)
 
     def test_static_groups_need_no_member(self):
-        run = self.relay(f'--static={_GROUP}')
-        self.upstream.wait_for_record(_JOINS, _GROUP, [])
-        self.sender().send(b'to all', _GROUP, _PORT)
-        packed = groups.packed(_GROUP)
+        run = self.relay(f'--static={GROUP}')
+        self.upstream.wait_for_record(JOINS, GROUP, [])
+        self.sender().send(b'to all', GROUP, PORT)
+        packed = group_peers.packed(GROUP)
         self.downstream.wait(lambda frame: frame[30:34] == packed,
                              'a datagram')
         outcome = self.stopped(run)
-        self.upstream.wait_for_record(_LEAVES, _GROUP, [])
+        self.upstream.wait_for_record(LEAVES, GROUP, [])
         self.assertTrue(outcome.table['relay']['groups'][0]['static'])
 
     def test_only_groups_that_may_be_are_relayed(self):
         run = self.relay('--group=233.252.0.8/31')
-        refused = self.member(_GROUP)
-        allowed = self.joined(_MARK)
-        self.sender().send(b'refused', _GROUP, _PORT)
-        self.sender().send(b'mark', _MARK, _PORT)
-        self.assertEqual(allowed.receive(), (_UP, 4, b'mark'))
-        self.assertEqual(self.frames_to(_GROUP), 0)
+        refused = self.member(GROUP)
+        allowed = self.joined(MARK)
+        self.sender().send(b'refused', GROUP, PORT)
+        self.sender().send(b'mark', MARK, PORT)
+        self.assertEqual(allowed.receive(), (UP, 4, b'mark'))
+        self.assertEqual(self.frames_to(GROUP), 0)
         refused.close()
         outcome = self.stopped(run)
         self.assertGreater(outcome.table['relay']['changes_not_allowed'], 0)
 
     def test_both_ways(self):
         run = self.relay('--both_ways')
-        with_sender = groups.Sender(self.members, 'down0', _DOWN, 3)
+        with_sender = group_peers.Sender(self.members, 'down0', DOWN, 3)
         self.addCleanup(with_sender.close)
-        packed = groups.packed(_GROUP)
-        with_sender.send(b'to the senders', _GROUP, _PORT)
+        packed = group_peers.packed(GROUP)
+        with_sender.send(b'to the senders', GROUP, PORT)
         frame = self.upstream.wait(lambda frame: frame[30:34] == packed,
                                    'a datagram')
         self.assertEqual((frame[22], frame[42:56]), (2, b'to the senders'))
@@ -270,25 +157,25 @@ class RelayTest(unittest.TestCase):
 
     def test_one_way_unless_told_otherwise(self):
         run = self.relay()
-        member = self.joined(_MARK)
-        back = groups.Sender(self.members, 'down0', _DOWN, 3)
+        member = self.joined(MARK)
+        back = group_peers.Sender(self.members, 'down0', DOWN, 3)
         self.addCleanup(back.close)
-        back.send(b'not upstream', _GROUP, _PORT)
-        self.sender().send(b'mark', _MARK, _PORT)
+        back.send(b'not upstream', GROUP, PORT)
+        self.sender().send(b'mark', MARK, PORT)
         member.receive()
         outcome = self.stopped(run)
         self.assertEqual(
             self.drops(outcome, 'relay')['not relayed from this port'], 1)
         self.upstream.read()
-        packed = groups.packed(_GROUP)
+        packed = group_peers.packed(GROUP)
         self.assertFalse(any(frame[30:34] == packed
-                             for frame in self.upstream.frames))
+                             for frame in self.upstream.all))
 
 
 class FlagsTest(unittest.TestCase):
 
     def run_it(self, *arguments):
-        return subprocess.run([_PROGRAM, 'relay', *arguments], text=True,
+        return subprocess.run([PROGRAM, 'relay', *arguments], text=True,
                               stdin=subprocess.DEVNULL, capture_output=True,
                               check=False, timeout=60)
 

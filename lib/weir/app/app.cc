@@ -232,7 +232,6 @@ absl::Status App::RunUntilSignal() {
   OpenToOthers(begin);
   WaitForEnd(begin);
   outside_->CloseControl();
-  if (farewell_ && !runtime_->done()) farewell_();
   if (!runtime_->done()) LeaveGroups(groups_, kLeavePatience);
   runtime_->Stop();
   outside_->EndCaptures();

@@ -138,10 +138,6 @@ class App {
   void AddToJson(std::string key, std::function<std::string()> format) {
     json_parts_.emplace_back(std::move(key), std::move(format));
   }
-  // Has `say` called when the run is to end by a signal or its duration, while
-  // all pipelines still run: to tell others that it ends. It has to return
-  // within a second or so. Before RunUntilSignal.
-  void SetFarewell(std::function<void()> say) { farewell_ = std::move(say); }
   // Has `print` called behind the table. Before RunUntilSignal.
   void SetSummary(std::function<void()> print) {
     print_summary_ = std::move(print);
@@ -198,7 +194,6 @@ class App {
   std::ofstream json_;
   std::function<std::string()> json_format_;
   std::vector<std::pair<std::string, std::function<std::string()>>> json_parts_;
-  std::function<void()> farewell_;
   std::function<void()> print_summary_;
   std::function<std::string()> format_rates_;
   std::function<bool()> is_over_;
