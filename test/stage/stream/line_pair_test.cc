@@ -1,5 +1,7 @@
 // Two lines on which the same numbers come, against a naive model.
 
+#include "weir/stage/stream/line_pair.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -53,11 +55,12 @@ struct Outcome {
   LinePairState pair{kQuiet, kQuiet};
 };
 
+// B has another sender, whose clock is behind.
 Outcome Bring(const std::vector<Datagram>& traffic, bool is_rtp) {
   Outcome outcome;
   for (const Datagram& d : traffic) {
     const DatagramStamp stamp{.number = is_rtp ? d.number & 0xffff : d.number,
-                              .time = d.number,
+                              .time = 5000 + d.number - d.line * 3000,
                               .is_rtp = is_rtp};
     if (IsKept(outcome.pair.Note(d.line, stamp, 0))) {
       outcome.kept.push_back(d.number);
@@ -135,6 +138,34 @@ TEST(LinePairTest, FollowsASenderThatBeginsAnewThoughOneLineIsSlower) {
   EXPECT_EQ(pair.merged().restarts, 1U);
   EXPECT_EQ(pair.merged().lost, 0U);
   EXPECT_EQ(pair.merged().too_old, 7U);
+}
+
+// A line that seems to begin anew and does not, as one whose clock was set.
+TEST(LinePairTest, HearsTheOtherLineAgainAfterTheQuietTime) {
+  LinePairState pair(kQuiet, kQuiet);
+  for (uint64_t n = 0; n < 10; ++n) {
+    pair.Note(0, {.number = n, .time = n}, 0);
+    pair.Note(1, {.number = n, .time = n}, 0);
+  }
+  EXPECT_EQ(pair.Note(0, {.number = 8, .time = 500}, 1), Arrival::kNew);
+  EXPECT_EQ(pair.Note(1, {.number = 10, .time = 10}, kQuiet), Arrival::kTooOld);
+  EXPECT_EQ(pair.Note(1, {.number = 11, .time = 11}, 1 + kQuiet),
+            Arrival::kNew);
+  EXPECT_EQ(pair.Note(1, {.number = 12, .time = 12}, 1 + kQuiet),
+            Arrival::kNew);
+}
+
+// One line was gone while the sender began anew and counted far.
+TEST(LinePairTest, GoesOnWithWhatTheOtherLineBringsWhenOneEnds) {
+  for (const bool is_rtp : {false, true}) {
+    LinePairState pair(kQuiet, kQuiet);
+    pair.Note(0, {.number = 40'000, .time = 1, .is_rtp = is_rtp}, 0);
+    const DatagramStamp low{.number = 5, .time = 9, .is_rtp = is_rtp};
+    EXPECT_EQ(pair.Note(1, low, kQuiet - 1), Arrival::kTooOld);
+    const DatagramStamp next{.number = 6, .time = 9, .is_rtp = is_rtp};
+    EXPECT_EQ(pair.Note(1, next, kQuiet), Arrival::kNew);
+    EXPECT_EQ(pair.merged().restarts, 1U);
+  }
 }
 
 // A line that is slower by more than the window brings nothing twice.

@@ -28,6 +28,7 @@
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/stage.h"
 #include "weir/stage/stream/latency_histogram.h"
+#include "weir/stage/stream/line_pair.h"
 #include "weir/stage/stream/sequence_counts.h"
 #include "weir/stage/stream/stream_state.h"
 #include "weir/stage/stream/stream_table.h"

@@ -1,13 +1,6 @@
 #include "weir/stage/stream/sequence_tracker.h"
 
 namespace weir {
-namespace {
-
-// Where the 16 bits of RTP begin to count, so that there are numbers below.
-constexpr uint64_t kRtpBase = uint64_t{1} << 32;
-
-}  // namespace
-
 Arrival SequenceTracker::StartWeir(uint64_t number, uint64_t sent_ns,
                                    uint64_t now_tsc) noexcept {
   newest_ns_ = start_ns_ = sent_ns;
@@ -40,27 +33,33 @@ Arrival SequenceTracker::NoteOtherWeir(uint64_t number, uint64_t sent_ns,
   return window_.Note(number);
 }
 
+std::optional<uint64_t> SequenceTracker::WidenRtp(uint16_t number,
+                                                  uint64_t next) noexcept {
+  const auto low = static_cast<uint16_t>(next);
+  const auto ahead = static_cast<uint16_t>(number - low);
+  if (ahead < kMaxRtpStep) return next + ahead;
+  const auto behind = static_cast<uint16_t>(low - number);
+  if (behind <= SequenceWindow::kSize) return next - behind;
+  return std::nullopt;
+}
+
 Arrival SequenceTracker::StartRtp(uint16_t number, uint64_t now_tsc) noexcept {
   moved_tsc_ = now_tsc;
   expected_ = kNone;
-  if (!window_.is_started()) return window_.Note(kRtpBase + number);
-  window_.Restart(kRtpBase + number);
+  if (!window_.is_started()) return window_.Note(WidenFirstRtp(number));
+  window_.Restart(WidenFirstRtp(number));
   return Arrival::kNew;
 }
 
 Arrival SequenceTracker::NoteRtp(uint16_t number, uint64_t now_tsc) noexcept {
   if (!window_.is_started()) return StartRtp(number, now_tsc);
-  const uint64_t next = window_.next();
-  const auto ahead =
-      static_cast<uint16_t>(number - static_cast<uint16_t>(next));
-  if (ahead < kMaxRtpStep) {
-    moved_tsc_ = now_tsc;
-    expected_ = kNone;
-    return window_.Note(next + ahead);
+  if (const auto wide = WidenRtp(number, window_.next())) {
+    if (*wide >= window_.next()) {
+      moved_tsc_ = now_tsc;
+      expected_ = kNone;
+    }
+    return window_.Note(*wide);
   }
-  const auto behind =
-      static_cast<uint16_t>(static_cast<uint16_t>(next) - number);
-  if (behind <= SequenceWindow::kSize) return window_.Note(next - behind);
   if (number == expected_ && IsQuiet(now_tsc)) return StartRtp(number, now_tsc);
   expected_ = static_cast<uint16_t>(number + 1);
   window_.NoteTooOld();

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "weir/stage/stream/sequence_counts.h"
 #include "weir/stage/stream/sequence_window.h"
@@ -43,6 +44,15 @@ class SequenceTracker {
   // far from the highest is too old, until the one after it follows: then that
   // is a new start, if the quiet time is over.
   Arrival NoteRtp(uint16_t number, uint64_t now_tsc) noexcept;
+
+  // The number of RTP that `number` is the end of, the one nearest to `next`,
+  // which is above the highest so far; nothing if it is far from that.
+  static std::optional<uint64_t> WidenRtp(uint16_t number,
+                                          uint64_t next) noexcept;
+  // The same of the first of all: with numbers below.
+  static uint64_t WidenFirstRtp(uint16_t number) noexcept {
+    return (uint64_t{1} << 32) + number;
+  }
 
   // Any thread.
   const SequenceCounts& counts() const noexcept { return window_.counts(); }

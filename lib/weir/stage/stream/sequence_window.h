@@ -41,6 +41,11 @@ class SequenceWindow {
   uint64_t next() const noexcept { return next_; }
   bool is_started() const noexcept { return is_started_; }
 
+  // Whether it is above the highest, or near enough to be remembered.
+  bool Reaches(uint64_t number) const noexcept {
+    return !is_started_ || number >= next_ || next_ - number <= kSize;
+  }
+
   // Any thread.
   const SequenceCounts& counts() const noexcept { return counts_; }
 

@@ -1,10 +1,8 @@
-// What is known of one stream, and of one that comes on two lines.
+// What is known of one stream.
 
 #ifndef WEIR_STAGE_STREAM_STREAM_STATE_H_
 #define WEIR_STAGE_STREAM_STREAM_STATE_H_
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
@@ -75,49 +73,6 @@ class StreamState {
  private:
   SequenceTracker tracker_;
   Jitter jitter_;
-};
-
-// The same stream on two lines, each of which may lose some of it: the first of
-// each number is the one to keep.
-class LinePairState {
- public:
-  // How it is on one line, and what came on it first.
-  struct Line {
-    SequenceTracker tracker;
-    Counter first;
-  };
-
-  LinePairState() = default;
-  LinePairState(uint64_t line_quiet_tsc, uint64_t quiet_tsc)
-      : merged_(quiet_tsc) {
-    for (Line& line : lines_) line.tracker = SequenceTracker(line_quiet_tsc);
-  }
-
-  // What the number is to both together: kNew and kLate are to keep.
-  Arrival Note(size_t line, const DatagramStamp& stamp,
-               uint64_t now_tsc) noexcept {
-    weir::Note(lines_[line].tracker, stamp, now_tsc);
-    const Arrival arrival = weir::Note(merged_, stamp, now_tsc);
-    if (arrival == Arrival::kNew || arrival == Arrival::kLate) {
-      lines_[line].first.Add(1);
-    }
-    return arrival;
-  }
-
-  // Any thread: of one line alone; of both, where lost is what neither brought.
-  SequenceTotals line(size_t line) const noexcept {
-    return lines_[line].tracker.counts().totals();
-  }
-  SequenceTotals merged() const noexcept { return merged_.counts().totals(); }
-  // Numbers that came on this line before they did, or without them, on the
-  // other.
-  uint64_t first_on(size_t line) const noexcept {
-    return lines_[line].first.value();
-  }
-
- private:
-  SequenceTracker merged_;
-  std::array<Line, 2> lines_;
 };
 
 }  // namespace weir
