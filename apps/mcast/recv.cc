@@ -3,7 +3,9 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -12,15 +14,46 @@
 #include "apps/mcast/recv_flags.h"
 #include "apps/mcast/recv_pipeline.h"
 #include "apps/mcast/recv_report.h"
+#include "apps/mcast/sequence_report.h"
 #include "weir/port/port.h"
 
 namespace weir::mcast {
 namespace {
 
+// The second of two ports, with all that is behind it.
+uint64_t PortsOf(const RecvFlags& flags) {
+  return flags.sequence && !flags.sequence->pairs.empty() ? 2 : 1;
+}
+
 AppNeeds NeedsOf(const RecvFlags& flags) {
-  return {.ports = {.timestamps = WantsTimes(flags.to)},
-          .stage_mbufs = RecvReassembly().max_fragments,
-          .stage_packets = kRingPackets};
+  const bool wants_times = WantsTimes(flags.to) || flags.sequence.has_value();
+  return {.ports = {.timestamps = wants_times},
+          .stage_mbufs = PortsOf(flags) * RecvReassembly().max_fragments,
+          .stage_packets = PortsOf(flags) * kRingPackets};
+}
+
+// The ports of the command line: one, or one for each line of pairs.
+absl::StatusOr<std::vector<RecvPort>> FindPorts(std::span<Port> ports,
+                                                const RecvFlags& flags) {
+  if (ports.size() == 2) {
+    const size_t paired = flags.sequence ? flags.sequence->pairs.size() : 0;
+    if (2 * paired != flags.groups.size()) {
+      return absl::InvalidArgumentError(
+          "recv: with two ports want two lines in each --group, as A+B, one "
+          "for each port");
+    }
+  } else if (ports.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "recv: want exactly 1 port, or 2 for two lines, got ", ports.size()));
+  }
+  std::vector<RecvPort> found;
+  for (Port& port : ports) {
+    const auto addresses =
+        FindHostAddresses(flags.addresses, flags.groups, port.info());
+    if (!addresses.ok()) return addresses.status();
+    found.push_back({&port, *addresses});
+  }
+  return found;
 }
 
 }  // namespace
@@ -30,26 +63,27 @@ absl::Status Recv(App& app) {
   if (!flags.ok()) return flags.status();
   auto ports = app.OpenPorts(NeedsOf(*flags));
   if (!ports.ok()) return ports.status();
-  if (ports->size() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("recv: want exactly 1 port, got ", ports->size()));
-  }
-  Port& port = (*ports)[0];
-  const auto addresses =
-      FindHostAddresses(flags->addresses, flags->groups, port.info());
-  if (!addresses.ok()) return addresses.status();
+  const auto recv_ports = FindPorts(*ports, *flags);
+  if (!recv_ports.ok()) return recv_ports.status();
   // A pipe without reader is an error of a write, not the end.
   std::signal(SIGPIPE, SIG_IGN);
   const auto sink = OpenSink(flags->to);
   if (!sink.ok()) return sink.status();
-  auto reception = LaunchRecv(app, port, *flags, *addresses, *sink);
+  auto reception = LaunchRecv(app, *recv_ports, *flags, *sink);
   if (!reception.ok()) return reception.status();
-  app.SetGroups(port, reception->groups);
+  for (size_t i = 0; i < ports->size(); ++i) {
+    app.SetGroups((*ports)[i], reception->groups[i]);
+  }
   RecvReport report(*reception, flags->udp_port, flags->to);
   app.SetRates([&report] { return report.Rates(); });
   app.SetSummary([&report] { std::fputs(report.Table().c_str(), stdout); });
   app.AddToJson("groups", [&report] { return report.GroupsJson(); });
   app.AddToJson("delivery", [&report] { return report.DeliveryJson(); });
+  if (reception->sequence != nullptr) {
+    app.AddToJson("sequence", [&reception] {
+      return SequenceJson(*reception->sequence, reception->pairs);
+    });
+  }
   const DeliveryCounts& counts = *reception->delivered;
   app.SetEnd([&counts, limit = flags->count] {
     return counts.failure.value() != 0 ||

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "apps/mcast/group_flags.h"
+#include "apps/mcast/sequence_flags.h"
 #include "weir/net/group_address.h"
 
 ABSL_FLAG(std::string, source, "",
@@ -51,33 +52,57 @@ absl::StatusOr<std::vector<net::IpAddress>> ReadAddresses(
   return all;
 }
 
-absl::StatusOr<std::vector<net::IpAddress>> ReadGroups() {
+// All groups of --group, and which of them are two lines.
+struct GroupsFlag {
   std::vector<net::IpAddress> groups;
+  std::vector<LinePair> pairs;
+};
+
+// `part` of --group: a group, or two with a + between.
+absl::Status AddGroups(absl::string_view part, GroupsFlag& all) {
+  const std::vector<absl::string_view> lines = absl::StrSplit(part, '+');
+  if (lines.size() > 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--group: want a group, or two lines as A+B, got ", part));
+  }
+  for (const absl::string_view line : lines) {
+    const auto group = ReadGroup(line);
+    if (!group.ok()) return group.status();
+    if (std::find(all.groups.begin(), all.groups.end(), *group) !=
+        all.groups.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--group: ", line, " is there twice"));
+    }
+    all.groups.push_back(*group);
+  }
+  if (lines.size() == 2) {
+    all.pairs.push_back({{*(all.groups.end() - 2), all.groups.back()}});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<GroupsFlag> ReadGroups() {
+  GroupsFlag all;
   for (const absl::string_view part :
        absl::StrSplit(absl::GetFlag(FLAGS_group), ',')) {
-    const auto group = ReadGroup(part);
-    if (!group.ok()) return group.status();
-    if (std::find(groups.begin(), groups.end(), *group) != groups.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--group: ", part, " is there twice"));
-    }
-    groups.push_back(*group);
+    absl::Status added = AddGroups(part, all);
+    if (!added.ok()) return added;
   }
-  if (groups.size() > kMaxGroups) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--group: want ", kMaxGroups, " groups at most, got ", groups.size()));
+  if (all.groups.size() > kMaxGroups) {
+    return absl::InvalidArgumentError(absl::StrCat("--group: want ", kMaxGroups,
+                                                   " groups at most, got ",
+                                                   all.groups.size()));
   }
-  return groups;
+  return all;
 }
 
 // Each group with the sources of its family.
-absl::StatusOr<std::vector<RecvFlags::Wanted>> ReadWanted() {
-  const auto groups = ReadGroups();
-  if (!groups.ok()) return groups.status();
+absl::StatusOr<std::vector<RecvFlags::Wanted>> ReadWanted(
+    const std::vector<net::IpAddress>& groups) {
   const auto sources = ReadAddresses("--source", absl::GetFlag(FLAGS_source));
   if (!sources.ok()) return sources.status();
   for (const net::IpAddress& source : *sources) {
-    const bool fits = std::any_of(groups->begin(), groups->end(),
+    const bool fits = std::any_of(groups.begin(), groups.end(),
                                   [&](const net::IpAddress& group) {
                                     return group.index() == source.index();
                                   });
@@ -87,7 +112,7 @@ absl::StatusOr<std::vector<RecvFlags::Wanted>> ReadWanted() {
                      " is of another family than every --group"));
   }
   std::vector<RecvFlags::Wanted> wanted;
-  for (const net::IpAddress& group : *groups) {
+  for (const net::IpAddress& group : groups) {
     GroupInterest interest;
     for (const net::IpAddress& source : *sources) {
       if (source.index() == group.index()) interest.sources.push_back(source);
@@ -122,7 +147,19 @@ absl::StatusOr<uint8_t> ReadVersion(absl::string_view flag, uint32_t value,
 
 absl::StatusOr<RecvFlags> ReadRecvFlags() {
   RecvFlags flags;
-  auto wanted = ReadWanted();
+  const auto groups = ReadGroups();
+  if (!groups.ok()) return groups.status();
+  auto sequence = ReadRecvSequence();
+  if (!sequence.ok()) return sequence.status();
+  flags.sequence = *std::move(sequence);
+  if (flags.sequence) {
+    flags.sequence->pairs = groups->pairs;
+  } else if (!groups->pairs.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--group=", absl::GetFlag(FLAGS_group),
+        ": two lines of one stream need numbers: --sequence=weir or rtp"));
+  }
+  auto wanted = ReadWanted(groups->groups);
   if (!wanted.ok()) return wanted.status();
   flags.groups = *std::move(wanted);
   const auto port = ReadUdpPort("--udp_port", absl::GetFlag(FLAGS_udp_port));

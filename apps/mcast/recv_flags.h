@@ -12,6 +12,7 @@
 #include "weir/app/port_groups.h"
 #include "weir/net/ip_text.h"
 #include "weir/stage/packet_ring.h"
+#include "weir/stage/stream/sequence.h"
 
 namespace weir::mcast {
 
@@ -23,6 +24,8 @@ struct RecvFlags {
   };
 
   std::vector<Wanted> groups;
+  // What is known of numbers, with the pairs of --group=A+B.
+  std::optional<SequenceOptions> sequence;
   uint16_t udp_port = 0;
   std::optional<uint16_t> vlan;
   // Of --ip.

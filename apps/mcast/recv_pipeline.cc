@@ -1,6 +1,8 @@
 #include "apps/mcast/recv_pipeline.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -53,25 +55,99 @@ absl::StatusOr<Hosts> MakeHosts(const Port& port, const RecvFlags& flags,
   return hosts;
 }
 
-// Everything between the port and `outlet`. A stage that looks at datagrams
-// goes behind SelectUdp.
-template <typename Out>
-absl::Status LaunchInto(App& app, Port& port, Hosts hosts,
-                        Reassemble reassemble, SelectUdp select, Out outlet) {
+// What receives at one port.
+struct Front {
+  Port* port;
+  Hosts hosts;
+  Reassemble reassemble;
+  SelectUdp select;
+};
+
+// Everything between the port and `outlet`, `stages` behind the selection.
+template <typename Out, typename... Stages>
+absl::Status LaunchInto(App& app, Front front, Out outlet, Stages... stages) {
+  Port& port = *front.port;
   return app.Launch(
       {.near = port.numa_node()},
-      Pipeline{std::move(port.rx[0]), Parse{}, std::move(hosts.igmp),
-               std::move(hosts.mld), std::move(reassemble), VerifyChecksums{},
-               std::move(select),
+      Pipeline{std::move(port.rx[0]), Parse{}, std::move(front.hosts.igmp),
+               std::move(front.hosts.mld), std::move(front.reassemble),
+               VerifyChecksums{}, std::move(front.select), std::move(stages)...,
                TransmitBothWays{std::move(outlet), std::move(port.tx[0])}});
 }
 
-absl::Status Join(PortGroups& groups, const RecvFlags& flags) {
+// Whether the group is for the port that is number `port` of `ports`.
+bool IsWantedAt(const net::IpAddress& group, const RecvFlags& flags,
+                size_t port, size_t ports) {
+  return ports == 1 ||
+         std::any_of(
+             flags.sequence->pairs.begin(), flags.sequence->pairs.end(),
+             [&](const LinePair& pair) { return pair.groups[port] == group; });
+}
+
+// Joins at the port that is number `number` of `ports`.
+absl::StatusOr<Front> MakeFront(const std::vector<RecvPort>& ports,
+                                size_t number, const RecvFlags& flags,
+                                Reception& reception) {
+  Port& port = *ports[number].port;
+  auto reassemble = Reassemble::Create(RecvReassembly());
+  if (!reassemble.ok()) return reassemble.status();
+  auto hosts = MakeHosts(port, flags, ports[number].addresses);
+  if (!hosts.ok()) return hosts.status();
+  auto groups = PortGroups::Create(port.steering(), port.monitor(),
+                                   std::move(hosts->control));
+  if (!groups.ok()) return groups.status();
   for (const RecvFlags::Wanted& wanted : flags.groups) {
-    absl::Status joined = groups.Join(wanted.group, wanted.interest);
+    if (!IsWantedAt(wanted.group, flags, number, ports.size())) continue;
+    absl::Status joined = (*groups)->Join(wanted.group, wanted.interest);
     if (!joined.ok()) return joined;
   }
-  return absl::OkStatus();
+  reception.groups.push_back(*std::move(groups));
+  return Front{&port, *std::move(hosts), *std::move(reassemble),
+               SelectUdp(flags.udp_port, reception.received)};
+}
+
+// The end of the last pipeline, which begins with `launch(outlet)`: counts, or
+// a ring with delivery behind it.
+template <typename Launch>
+absl::Status LaunchDelivery(App& app, const RecvFlags& flags, int numa_node,
+                            std::shared_ptr<Sink> sink,
+                            const Reception& reception, const Launch& launch) {
+  if (sink == nullptr) {
+    return launch(CountDatagrams(flags.count, reception.delivered));
+  }
+  auto ring = MakeRing({.name = "delivery",
+                        .capacity = kRingPackets,
+                        .when_full = flags.when_full});
+  if (!ring.ok()) return ring.status();
+  absl::Status done = launch(std::move(ring->to));
+  if (!done.ok()) return done;
+  return app.Launch(
+      {.near = numa_node},
+      Pipeline{std::move(ring->from),
+               Deliver(std::move(sink), flags.count, reception.delivered)});
+}
+
+// Several ports: a pipeline each, into one that follows numbers.
+absl::Status LaunchLines(App& app, std::vector<Front> fronts, Sequence sequence,
+                         const RecvFlags& flags, std::shared_ptr<Sink> sink,
+                         const Reception& reception) {
+  auto ring = SharedRing::Create({.name = "lines", .capacity = kRingPackets});
+  if (!ring.ok()) return ring.status();
+  // All ends before a pipeline is launched.
+  FromSharedRing from = ring->MakeInlet();
+  std::vector<ToSharedRing> to;
+  for (size_t i = 0; i < fronts.size(); ++i) to.push_back(ring->MakeOutlet());
+  const int numa_node = fronts[0].port->numa_node();
+  for (size_t i = 0; i < fronts.size(); ++i) {
+    absl::Status done = LaunchInto(app, std::move(fronts[i]), std::move(to[i]));
+    if (!done.ok()) return done;
+  }
+  return LaunchDelivery(
+      app, flags, numa_node, std::move(sink), reception, [&](auto outlet) {
+        return app.Launch(
+            {.near = numa_node},
+            Pipeline{std::move(from), std::move(sequence), std::move(outlet)});
+      });
 }
 
 }  // namespace
@@ -82,40 +158,38 @@ ReassemblyOptions RecvReassembly() {
   return options;
 }
 
-absl::StatusOr<Reception> LaunchRecv(App& app, Port& port,
+absl::StatusOr<Reception> LaunchRecv(App& app,
+                                     const std::vector<RecvPort>& ports,
                                      const RecvFlags& flags,
-                                     const HostAddresses& addresses,
                                      std::shared_ptr<Sink> sink) {
-  auto reassemble = Reassemble::Create(RecvReassembly());
-  if (!reassemble.ok()) return reassemble.status();
-  auto hosts = MakeHosts(port, flags, addresses);
-  if (!hosts.ok()) return hosts.status();
   Reception reception;
-  auto groups = PortGroups::Create(port.steering(), port.monitor(),
-                                   std::move(hosts->control));
-  if (!groups.ok()) return groups.status();
-  reception.groups = *std::move(groups);
-  absl::Status done = Join(*reception.groups, flags);
-  if (!done.ok()) return done;
-  SelectUdp select(flags.udp_port, reception.received);
-  if (sink == nullptr) {
-    done = LaunchInto(app, port, *std::move(hosts), *std::move(reassemble),
-                      std::move(select),
-                      CountDatagrams(flags.count, reception.delivered));
-    if (!done.ok()) return done;
-    return reception;
+  std::vector<Front> fronts;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    auto front = MakeFront(ports, i, flags, reception);
+    if (!front.ok()) return front.status();
+    fronts.push_back(*std::move(front));
   }
-  auto ring = MakeRing({.name = "delivery",
-                        .capacity = kRingPackets,
-                        .when_full = flags.when_full});
-  if (!ring.ok()) return ring.status();
-  done = LaunchInto(app, port, *std::move(hosts), *std::move(reassemble),
-                    std::move(select), std::move(ring->to));
-  if (done.ok()) {
-    done = app.Launch(
-        {.near = port.numa_node()},
-        Pipeline{std::move(ring->from),
-                 Deliver(std::move(sink), flags.count, reception.delivered)});
+  std::optional<Sequence> sequence;
+  if (flags.sequence) {
+    auto made = Sequence::Create(*flags.sequence);
+    if (!made.ok()) return made.status();
+    sequence.emplace(*std::move(made));
+    reception.sequence = sequence->stats();
+    reception.pairs = flags.sequence->pairs;
+  }
+  absl::Status done;
+  if (fronts.size() > 1) {
+    done = LaunchLines(app, std::move(fronts), *std::move(sequence), flags,
+                       std::move(sink), reception);
+  } else {
+    done = LaunchDelivery(
+        app, flags, ports[0].port->numa_node(), std::move(sink), reception,
+        [&](auto outlet) {
+          return sequence
+                     ? LaunchInto(app, std::move(fronts[0]), std::move(outlet),
+                                  *std::move(sequence))
+                     : LaunchInto(app, std::move(fronts[0]), std::move(outlet));
+        });
   }
   if (!done.ok()) return done;
   return reception;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,6 +17,7 @@
 #include "weir/app/port_groups.h"
 #include "weir/port/port.h"
 #include "weir/stage/reassembly_options.h"
+#include "weir/stage/stream/sequence.h"
 #include "weir/stage/udp/group_counts.h"
 
 namespace weir::mcast {
@@ -29,19 +31,31 @@ ReassemblyOptions RecvReassembly();
 
 // What control thread and lcores share.
 struct Reception {
-  std::shared_ptr<PortGroups> groups;
+  // Of each port.
+  std::vector<std::shared_ptr<PortGroups>> groups;
   std::shared_ptr<GroupCounts> received = std::make_shared<GroupCounts>();
   std::shared_ptr<DeliveryCounts> delivered =
       std::make_shared<DeliveryCounts>();
+  // Null without --sequence; the two lines of each of its pairs.
+  std::shared_ptr<const SequenceStats> sequence;
+  std::vector<LinePair> pairs;
+};
+
+// A port and the addresses it has there.
+struct RecvPort {
+  Port* port;
+  HostAddresses addresses;
 };
 
 // Places the pipelines: receive, hosts of groups, reassembly, checksums,
-// selection, and, behind a ring on an lcore of its own, delivery to `sink`; if
-// that is null, datagrams are counted where they were selected. Joins the
-// groups. Takes queues of `port`.
-absl::StatusOr<Reception> LaunchRecv(App& app, Port& port,
+// selection, numbers, and, behind a ring on an lcore of its own, delivery to
+// `sink`; if that is null, datagrams are counted where they were selected. With
+// two ports, line A of each pair is joined at the first and line B at the
+// second, and numbers are followed behind a ring from both. Joins the groups.
+// Takes queues of `ports`.
+absl::StatusOr<Reception> LaunchRecv(App& app,
+                                     const std::vector<RecvPort>& ports,
                                      const RecvFlags& flags,
-                                     const HostAddresses& addresses,
                                      std::shared_ptr<Sink> sink);
 
 }  // namespace weir::mcast

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "apps/mcast/sequence_report.h"
 #include "weir/app/stats_printer.h"
 
 namespace weir::mcast {
@@ -33,10 +34,13 @@ RecvReport::RecvReport(Reception reception, uint16_t udp_port, std::string to)
 
 std::vector<RecvReport::Line> RecvReport::Lines() const {
   std::map<net::IpAddress, Line> lines;
-  for (const auto& [group, joined] : reception_.groups->joined()) {
-    lines[group] = {.group = group,
-                    .method = std::string(NameOf(joined.method)),
-                    .count = {.group = group}};
+  for (const auto& groups : reception_.groups) {
+    for (const auto& [group, joined] : groups->joined()) {
+      lines[group] = {.group = group,
+                      .method = std::string(NameOf(joined.method)),
+                      .interest = joined.interest,
+                      .count = {.group = group}};
+    }
   }
   for (const GroupCount& count : reception_.received->rows()) {
     Line& line = lines[count.group];
@@ -84,9 +88,19 @@ std::string RecvReport::Table() const {
                   WithCommas(delivered.datagrams.value()), " datagrams, ",
                   WithCommas(delivered.bytes.value()), " bytes");
   if (to_ != "none") absl::StrAppend(&text, " to ", to_);
-  absl::StrAppend(&text, "; link refreshed ",
-                  WithCommas(reception_.groups->refreshes()), " times\n");
+  absl::StrAppend(&text, "; link refreshed ", WithCommas(Refreshes()),
+                  " times\n");
+  if (reception_.sequence != nullptr) {
+    absl::StrAppend(&text,
+                    SequenceTable(*reception_.sequence, reception_.pairs));
+  }
   return text;
+}
+
+uint64_t RecvReport::Refreshes() const {
+  uint64_t sum = 0;
+  for (const auto& groups : reception_.groups) sum += groups->refreshes();
+  return sum;
 }
 
 std::string RecvReport::GroupsJson() const {
@@ -97,11 +111,9 @@ std::string RecvReport::GroupsJson() const {
                 {"method", line.method},
                 {"datagrams", line.count.datagrams},
                 {"bytes", line.count.bytes}};
-    const auto joined = reception_.groups->joined().find(line.group);
-    if (joined != reception_.groups->joined().end() &&
-        !joined->second.interest.sources.empty()) {
+    if (!line.interest.sources.empty()) {
       Json sources = Json::array();
-      for (const net::IpAddress& source : joined->second.interest.sources) {
+      for (const net::IpAddress& source : line.interest.sources) {
         sources.push_back(net::ToString(source));
       }
       one["sources"] = sources;
@@ -119,7 +131,7 @@ std::string RecvReport::DeliveryJson() const {
                     {"refused", counts.refused.value()},
                     {"failed", counts.failed.value()},
                     {"beyond_count", counts.surplus.value()},
-                    {"refreshes", reception_.groups->refreshes()}};
+                    {"refreshes", Refreshes()}};
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/mcast/recv_pipeline.h"
+#include "weir/app/port_groups.h"
 #include "weir/net/ip_text.h"
 #include "weir/stage/udp/group_counts.h"
 
@@ -34,9 +35,12 @@ class RecvReport {
   struct Line {
     net::IpAddress group;
     std::string method;
+    GroupInterest interest;
     GroupCount count;
   };
   std::vector<Line> Lines() const;
+  // Of all ports.
+  uint64_t Refreshes() const;
 
   Reception reception_;
   uint16_t udp_port_;

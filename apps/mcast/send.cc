@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/mcast/group_flags.h"
 #include "apps/mcast/send_payload.h"
+#include "apps/mcast/sequence_flags.h"
 #include "apps/mcast/source_address.h"
 #include "apps/mcast/stream_cutter.h"
 #include "apps/mcast/stream_reader.h"
@@ -32,8 +33,6 @@ ABSL_FLAG(int64_t, rate, -1,
           "datagrams a second; 0: as many as the port takes; -1: 1000, or with "
           "--stdin as they come");
 ABSL_FLAG(uint32_t, ttl, 1, "hops that datagrams may make, 1 to 255");
-ABSL_FLAG(std::string, sequence, "none",
-          "weir: a number and the time in front of each payload");
 
 namespace weir::mcast {
 namespace {
@@ -81,12 +80,9 @@ absl::StatusOr<UdpSourceOptions> ReadOptions() {
   options.datagrams_per_second = rate >= 0 ? static_cast<uint64_t>(rate)
                                  : absl::GetFlag(FLAGS_stdin) ? 0
                                                               : kUsualRate;
-  const std::string sequence = absl::GetFlag(FLAGS_sequence);
-  if (sequence != "none" && sequence != "weir") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--sequence: want none or weir, got ", sequence));
-  }
-  options.stamps = sequence == "weir";
+  const auto stamps = ReadSendSequence();
+  if (!stamps.ok()) return stamps.status();
+  options.stamps = *stamps;
   return options;
 }
 
