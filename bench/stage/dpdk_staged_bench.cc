@@ -32,7 +32,9 @@ std::string Numbered(const std::string& name) {
   return name + std::to_string(count++);
 }
 
-template <unsigned kFlags>
+// `kWrites`: whether the ports copy each frame, in and out, as a medium would;
+// weir's port writes what it receives. Otherwise they touch none.
+template <unsigned kFlags, bool kWrites>
 class Path {
  public:
   Path()
@@ -43,7 +45,8 @@ class Path {
         back_(MakeRing()) {
     Must(pool_ != nullptr, "rte_pktmbuf_pool_create");
     const std::string name = Numbered("net_null");
-    Must(rte_eal_hotplug_add("vdev", name.c_str(), "size=64") == 0 &&
+    Must(rte_eal_hotplug_add("vdev", name.c_str(),
+                             kWrites ? "size=64,copy=1" : "size=64") == 0 &&
              rte_eth_dev_get_port_by_name(name.c_str(), &port_) == 0,
          "net_null");
     const rte_eth_conf config{};
@@ -144,13 +147,20 @@ class Path {
   Waiting sent_;
 };
 
-using Spsc = Path<RING_F_SP_ENQ | RING_F_SC_DEQ>;
-using Mpmc = Path<0>;
+constexpr unsigned kSpsc = RING_F_SP_ENQ | RING_F_SC_DEQ;
 
-BENCHMARK(StagedOneLcore<Spsc>)->Name("staged/spsc/one_lcore");
-BENCHMARK(StagedTwoLcores<Spsc>)->Name("staged/spsc/two_lcores");
-BENCHMARK(StagedOneLcore<Mpmc>)->Name("staged/mpmc/one_lcore");
-BENCHMARK(StagedTwoLcores<Mpmc>)->Name("staged/mpmc/two_lcores");
+BENCHMARK(StagedOneLcore<Path<kSpsc, true>>)->Name("staged/spsc/one_lcore");
+BENCHMARK(StagedTwoLcores<Path<kSpsc, true>>)->Name("staged/spsc/two_lcores");
+BENCHMARK(StagedOneLcore<Path<0, true>>)->Name("staged/mpmc/one_lcore");
+BENCHMARK(StagedTwoLcores<Path<0, true>>)->Name("staged/mpmc/two_lcores");
+BENCHMARK(StagedOneLcore<Path<kSpsc, false>>)
+    ->Name("staged/spsc/one_lcore/untouched");
+BENCHMARK(StagedTwoLcores<Path<kSpsc, false>>)
+    ->Name("staged/spsc/two_lcores/untouched");
+BENCHMARK(StagedOneLcore<Path<0, false>>)
+    ->Name("staged/mpmc/one_lcore/untouched");
+BENCHMARK(StagedTwoLcores<Path<0, false>>)
+    ->Name("staged/mpmc/two_lcores/untouched");
 
 }  // namespace
 }  // namespace weir
