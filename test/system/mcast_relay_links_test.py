@@ -52,7 +52,7 @@ class LinksTest(relay_case.RelayCase):
 
     def mdb(self, namespace):
         """(port, group) of what a bridge has learnt."""
-        words = namespace.run('bridge', 'mdb', 'show').split()
+        words = namespace.run('/sbin/bridge', 'mdb', 'show').split()
         return {(words[i + 1], words[i + 3])
                 for i, word in enumerate(words) if word == 'port'}
 
@@ -126,7 +126,7 @@ class LinksTest(relay_case.RelayCase):
             file.write(f'mgroup from tofar group {GROUP}\n'
                        f'mroute from tofar group {GROUP} to up0\n')
         routing = self.senders.popen(
-            'smcrouted', '-n', '-f', config, '-i', f'relay{os.getpid()}',
+            '/usr/sbin/smcrouted', '-n', '-f', config, '-i', f'relay{os.getpid()}',
             '-P', os.path.join(self.folder.name, 'pid'),
             '-u', os.path.join(self.folder.name, 'socket'),
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
