@@ -349,6 +349,46 @@ def _membership():
     return seeds
 
 
+def _relay():
+    """A proxy: members' messages, then datagrams that they want and others."""
+    seeds = {}
+    for name, hear, data, head, groups in [
+            ('igmp', 1, 4, b'\x22\0\0\0\0\0\0', [239, 252]),
+            ('mld', 2, 5, b'\x8f\0\0\0\0\0\0', [0xff, 0x3e])]:
+        width = 4 if name == 'igmp' else 16
+
+        def group(last):
+            return bytes(groups) + bytes(width - 3) + bytes([last])
+
+        def source(last):
+            return bytes([192, 0]) + bytes(width - 3) + bytes([last])
+
+        def report(*records):
+            message = head + bytes([len(records)]) + b''.join(
+                struct.pack('>BBH', kind, 0, len(sources)) + group(of) +
+                b''.join(source(one) for one in sources)
+                for kind, of, sources in records)
+            return bytes([hear, 77, len(message)]) + message
+
+        def datagram(to, of, hops=9):
+            return bytes([data, *groups, to, 192, 0, of, hops])
+
+        seeds[f'{name}_all'] = report((4, 5, [])) + b''.join(
+            datagram(to, 1, hops) for to in (5, 6) for hops in (0, 1, 2, 255))
+        seeds[f'{name}_sources'] = report((5, 5, [1, 2])) + b''.join(
+            datagram(5, of) for of in range(4)) + report((6, 5, [1])) + \
+            datagram(5, 1)
+        seeds[f'{name}_but_some'] = report((4, 5, [1])) + b''.join(
+            datagram(5, of) for of in range(4)) + report((2, 5, [2])) + \
+            datagram(5, 1)
+        seeds[f'{name}_many'] = report(*[(4, of, []) for of in range(9)]) + \
+            b''.join(datagram(to, 1) for to in range(9))
+    seeds['of_the_link'] = bytes([1, 77, 8]) + b'\x16\0\0\0\xe0\0\0\xfb' + \
+        bytes([4, 224, 0, 251, 192, 0, 1, 9])
+    seeds['any'] = bytes([3, 14]) + bytes(14) + bytes([0, 9]) + bytes(9)
+    return seeds
+
+
 def _write(target, inputs):
     folder = os.path.join(_HERE, 'corpus', target)
     os.makedirs(folder, exist_ok=True)
@@ -364,6 +404,7 @@ def main():
     _write('checksum', packet_seeds.CHECKSUM)
     _write('parse', {name: b'\xa8' + frame for name, frame in packet_seeds.PARSE.items()})
     _write('membership', _membership())
+    _write('relay', _relay())
     _write('work_request', _WORK_REQUEST)
     _write('reassemble', packet_seeds.REASSEMBLE)
     _write('fragment', packet_seeds.FRAGMENT)
