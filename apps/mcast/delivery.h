@@ -32,8 +32,13 @@ struct DeliveryCounts {
   Counter failed;
   // What came when there were as many as were wanted.
   Counter surplus;
+  // The sink had no room for them when the run was to end.
+  Counter abandoned;
   // An errno, 0 so far.
   Counter failure;
+  // Not 0: the run is to end, and what finds no room is given up. The control
+  // thread writes.
+  Counter hurry;
 };
 
 // Counts what it is given, up to a limit, and frees it. An outlet. Owner lcore
@@ -113,7 +118,9 @@ class Deliver : private CountDatagrams {
       if (sink_->failure() != 0) {
         counts().failure.Set(static_cast<uint64_t>(sink_->failure()));
       } else if (outcome.delivered < wanted && !outcome.refused) {
-        return;
+        if (counts().hurry.value() == 0) return;
+        counts().abandoned.Add(burst.size());
+        burst.Clear();
       }
     }
   }
@@ -127,6 +134,7 @@ class Deliver : private CountDatagrams {
     CountDatagrams::AddTo(stage);
     stage.drops.push_back({"refused by the system", counts().refused.value()});
     stage.drops.push_back({"delivery failed", counts().failed.value()});
+    stage.drops.push_back({"no room at the end", counts().abandoned.value()});
   }
 
  private:

@@ -15,6 +15,7 @@
 #include "apps/mcast/recv_pipeline.h"
 #include "apps/mcast/recv_report.h"
 #include "apps/mcast/sequence_report.h"
+#include "weir/app/port_groups.h"
 #include "weir/port/port.h"
 
 namespace weir::mcast {
@@ -49,7 +50,7 @@ absl::StatusOr<std::vector<RecvPort>> FindPorts(std::span<Port> ports,
   std::vector<RecvPort> found;
   for (Port& port : ports) {
     const auto addresses =
-        FindHostAddresses(flags.addresses, flags.groups, port.info());
+        FindHostAddresses(flags.ip, flags.groups, port.info());
     if (!addresses.ok()) return addresses.status();
     found.push_back({&port, *addresses});
   }
@@ -73,6 +74,8 @@ absl::Status Recv(App& app) {
   if (!reception.ok()) return reception.status();
   for (size_t i = 0; i < ports->size(); ++i) {
     app.SetGroups((*ports)[i], reception->groups[i]);
+    reception->groups[i]->SetGiveWay(
+        [counts = reception->delivered] { counts->hurry.Set(1); });
   }
   RecvReport report(*reception, flags->udp_port, flags->to);
   app.SetRates([&report] { return report.Rates(); });

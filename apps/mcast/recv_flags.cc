@@ -36,15 +36,15 @@ bool IsGroup(const net::IpAddress& address) {
   return std::visit([](const auto& one) { return net::IsGroup(one); }, address);
 }
 
-absl::StatusOr<std::vector<net::IpAddress>> ReadAddresses(
-    absl::string_view flag, const std::string& text) {
+absl::StatusOr<std::vector<net::IpAddress>> ReadSources() {
+  const std::string text = absl::GetFlag(FLAGS_source);
   std::vector<net::IpAddress> all;
   if (text.empty()) return all;
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
     const auto address = net::ParseIpAddress(part);
     if (!address || IsGroup(*address)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          flag, ": want an address of a host such as 192.0.2.1, got ",
+          "--source: want an address of a host such as 192.0.2.1, got ",
           part.empty() ? "nothing" : part));
     }
     all.push_back(*address);
@@ -99,7 +99,7 @@ absl::StatusOr<GroupsFlag> ReadGroups() {
 // Each group with the sources of its family.
 absl::StatusOr<std::vector<RecvFlags::Wanted>> ReadWanted(
     const std::vector<net::IpAddress>& groups) {
-  const auto sources = ReadAddresses("--source", absl::GetFlag(FLAGS_source));
+  const auto sources = ReadSources();
   if (!sources.ok()) return sources.status();
   for (const net::IpAddress& source : *sources) {
     const bool fits = std::any_of(groups.begin(), groups.end(),
@@ -168,9 +168,7 @@ absl::StatusOr<RecvFlags> ReadRecvFlags() {
   const auto vlan = ReadVlan();
   if (!vlan.ok()) return vlan.status();
   flags.vlan = *vlan;
-  auto addresses = ReadAddresses("--ip", absl::GetFlag(FLAGS_ip));
-  if (!addresses.ok()) return addresses.status();
-  flags.addresses = *std::move(addresses);
+  flags.ip = absl::GetFlag(FLAGS_ip);
   const auto when_full = ReadWhenFull();
   if (!when_full.ok()) return when_full.status();
   flags.when_full = *when_full;

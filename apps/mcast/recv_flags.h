@@ -28,8 +28,8 @@ struct RecvFlags {
   std::optional<SequenceOptions> sequence;
   uint16_t udp_port = 0;
   std::optional<uint16_t> vlan;
-  // Of --ip.
-  std::vector<net::IpAddress> addresses;
+  // As it was given.
+  std::string ip;
   // 0 for no end.
   uint64_t count = 0;
   std::string to;

@@ -32,7 +32,7 @@ GroupHostOptions HostOptions(uint8_t version) {
 }
 
 absl::StatusOr<Hosts> MakeHosts(const Port& port, const RecvFlags& flags,
-                                const HostAddresses& addresses) {
+                                const LinkAddresses& addresses) {
   IgmpOptions igmp_options;
   igmp_options.sender = {.mac = port.mac(),
                          .address = addresses.ipv4.value_or(net::Ipv4Address{}),

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/mcast/delivery.h"
-#include "apps/mcast/host_addresses.h"
+#include "apps/mcast/link_addresses.h"
 #include "apps/mcast/recv_flags.h"
 #include "apps/mcast/sink.h"
 #include "weir/app/app.h"
@@ -44,7 +44,7 @@ struct Reception {
 // A port and the addresses it has there.
 struct RecvPort {
   Port* port;
-  HostAddresses addresses;
+  LinkAddresses addresses;
 };
 
 // Places the pipelines: receive, hosts of groups, reassembly, checksums,

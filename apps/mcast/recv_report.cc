@@ -20,8 +20,8 @@ std::string WithUnit(double value) {
   constexpr const char* kUnits[] = {"", "k", "M", "G", "T"};
   size_t unit = 0;
   for (; value >= 999.95 && unit < 4; ++unit) value /= 1000;
-  return absl::StrFormat(unit == 0 ? "%.0f %s" : "%.1f %s", value,
-                         kUnits[unit]);
+  return unit == 0 ? absl::StrFormat("%.0f ", value)
+                   : absl::StrFormat("%.1f %s", value, kUnits[unit]);
 }
 
 }  // namespace
@@ -130,6 +130,7 @@ std::string RecvReport::DeliveryJson() const {
                     {"bytes", counts.bytes.value()},
                     {"refused", counts.refused.value()},
                     {"failed", counts.failed.value()},
+                    {"abandoned", counts.abandoned.value()},
                     {"beyond_count", counts.surplus.value()},
                     {"refreshes", Refreshes()}};
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -217,12 +217,15 @@ TEST_F(PortGroupsTest, NobodyIsToldWhileThereIsNoLink) {
 TEST_F(PortGroupsTest, WaitsForAnLcoreThatDoesNotFollowNoLongerThanItIsTold) {
   ASSERT_TRUE(groups_->Join(Ip("233.252.0.5")).ok());
   GroupsOfPorts ports;
+  int asked = 0;
+  groups_->SetGiveWay([&asked] { ++asked; });
   ports["wire"] = std::shared_ptr<PortGroups>(std::move(groups_));
   const auto begin = std::chrono::steady_clock::now();
   LeaveGroups(ports, std::chrono::milliseconds(20));
   const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_GE(took, std::chrono::milliseconds(20));
   EXPECT_FALSE(ports["wire"]->is_settled());
+  EXPECT_EQ(asked, 1);
   Said();
   EXPECT_TRUE(ports["wire"]->is_settled());
 }

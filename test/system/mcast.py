@@ -23,6 +23,9 @@ PORT = 5001
 IP, KERNEL_IP = '192.0.2.1', '192.0.2.2'
 LINK_IP = 'fe80::1'
 
+# What a packet device counts of frames that it had no room for.
+DEVICE_LOSSES = ['rx_ring_full', 'rx_not_ready', 'out_of_buffer']
+
 # RFC 3376 §4.2.12: what a record says.
 IS_INCLUDE, IS_EXCLUDE, TO_INCLUDE, TO_EXCLUDE, ALLOW, BLOCK = range(1, 7)
 

@@ -56,6 +56,18 @@ bool Refresh(std::optional<Control>& host) {
   return !host.has_value() || host->wanted().empty() || host->Refresh().ok();
 }
 
+void WaitUntilSettled(const GroupsOfPorts& ports,
+                      std::chrono::milliseconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  const auto is_settled = [](const auto& port) {
+    return port.second->is_settled();
+  };
+  while (!std::ranges::all_of(ports, is_settled) &&
+         std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(kLookEvery);
+  }
+}
+
 }  // namespace
 
 absl::string_view NameOf(GroupMethod method) {
@@ -166,14 +178,11 @@ void LookAtLinks(const GroupsOfPorts& ports) {
 void LeaveGroups(const GroupsOfPorts& ports,
                  std::chrono::milliseconds patience) {
   for (const auto& [name, groups] : ports) groups->LeaveAll();
-  const auto end = std::chrono::steady_clock::now() + patience;
-  const auto is_settled = [](const auto& port) {
-    return port.second->is_settled();
-  };
-  while (!std::ranges::all_of(ports, is_settled) &&
-         std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(kLookEvery);
+  WaitUntilSettled(ports, patience / 2);
+  for (const auto& [name, groups] : ports) {
+    if (!groups->is_settled()) groups->GiveWay();
   }
+  WaitUntilSettled(ports, patience / 2);
 }
 
 }  // namespace weir

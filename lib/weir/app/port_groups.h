@@ -8,10 +8,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -80,6 +82,15 @@ class PortGroups {
   // How often that was.
   uint64_t refreshes() const noexcept { return refreshes_; }
 
+  // Has `give_way` called when routers cannot be told in time that groups are
+  // left, since reports wait behind packets that nobody takes.
+  void SetGiveWay(std::function<void()> give_way) {
+    give_way_ = std::move(give_way);
+  }
+  void GiveWay() const {
+    if (give_way_) give_way_();
+  }
+
   // Leaves all groups. They stay in joined(), for reports.
   void LeaveAll();
   // Whether routers were told, at least once, of all that was asked; also if
@@ -101,6 +112,7 @@ class PortGroups {
   uint64_t link_changes_;
   bool must_refresh_ = false;
   uint64_t refreshes_ = 0;
+  std::function<void()> give_way_;
 };
 
 // Of the ports of a run that have some, by the name the user gave.
@@ -109,7 +121,7 @@ using GroupsOfPorts = std::map<std::string, std::shared_ptr<PortGroups>>;
 // LookAtLink of all of them.
 void LookAtLinks(const GroupsOfPorts& ports);
 // Leaves all groups of all ports, and waits until routers were told, for
-// `patience` at most.
+// `patience` at most; GiveWay after half of it.
 void LeaveGroups(const GroupsOfPorts& ports,
                  std::chrono::milliseconds patience);
 
