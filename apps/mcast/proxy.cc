@@ -35,7 +35,13 @@ void Proxy::Follow(const net::IpAddress& group, bool is_gone,
     ++not_allowed_;
     return;
   }
-  if (is_gone) {
+  // Nothing comes from a group; who names one has no say in what else is
+  // wanted.
+  std::erase_if(interest.sources, [](const net::IpAddress& source) {
+    return std::visit([](const auto& a) { return net::IsGroup(a); }, source);
+  });
+  if (is_gone ||
+      (interest.mode == FilterMode::kInclude && interest.sources.empty())) {
     members_.erase(group);
   } else {
     members_[group] = std::move(interest);

@@ -57,6 +57,9 @@ namespace {
 // RFC 3376 §8.3.
 constexpr absl::Duration kMaxResponse = absl::Seconds(10);
 
+// Each message is looked at beside all groups.
+constexpr uint32_t kMaxGroups = 4096;
+
 struct Options {
   GroupRanges allowed = {};
   std::vector<net::IpAddress> always = {};
@@ -80,9 +83,11 @@ absl::StatusOr<Options> ReadOptions() {
   }
   options.always = *std::move(always);
   options.router.max_groups = absl::GetFlag(FLAGS_max_groups);
-  if (options.router.max_groups == 0 || options.router.max_groups > 65536) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--max_groups: want 1 to 65536, got ", options.router.max_groups));
+  if (options.router.max_groups == 0 ||
+      options.router.max_groups > kMaxGroups) {
+    return absl::InvalidArgumentError(absl::StrCat("--max_groups: want 1 to ",
+                                                   kMaxGroups, ", got ",
+                                                   options.router.max_groups));
   }
   const absl::Duration interval = absl::GetFlag(FLAGS_query_interval);
   // RFC 3376 §4.1.7: 31744 s are the most that a query can say.
@@ -152,7 +157,8 @@ RelayGroups::Ends MakeStage(const Options& options, const RelayView& view,
       {.mac = to.mac(),
        .vlan = options.vlan,
        .ipv4 = FamilyOf(view.igmp, options, options.allowed.ipv4),
-       .ipv6 = FamilyOf(view.mld, options, options.allowed.ipv6)});
+       .ipv6 = FamilyOf(view.mld, options, options.allowed.ipv6),
+       .max_groups = 2 * kMaxGroups});
 }
 
 // Of a packet from `from` to `to`: what is too long is cut or, of IPv6, its

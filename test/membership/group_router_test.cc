@@ -148,6 +148,14 @@ TEST(GroupRouter, ForwardsWhatSomebodyWants) {
   EXPECT_FALSE(router.Forwards("198.51.100.1", "239.252.0.5"));
 }
 
+TEST(GroupRouter, ForwardsNothingToWhatIsNoGroup) {
+  IgmpRouter router;
+  router.Report(kToExclude, {}, "192.0.2.5");
+  router.Report(kAllow, {"198.51.100.1"}, "0.0.0.0");
+  EXPECT_THAT(router.Changes(), IsEmpty());
+  EXPECT_EQ(router.router.groups(), 0U);
+}
+
 TEST(GroupRouter, ForgetsWhoDoesNotAnswer) {
   IgmpRouter router;
   router.Report(kIsExclude);

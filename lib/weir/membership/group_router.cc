@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weir/membership/group_records.h"
+#include "weir/net/group_address.h"
 
 namespace weir {
 namespace {
@@ -90,7 +91,7 @@ template <typename P>
 void GroupRouter<P>::OnRecord(uint8_t type, const Address& group,
                               const List& list, uint64_t now_ns) noexcept {
   if (type < static_cast<uint8_t>(RecordType::kIsInclude) ||
-      type > static_cast<uint8_t>(RecordType::kBlock) ||
+      type > static_cast<uint8_t>(RecordType::kBlock) || !net::IsGroup(group) ||
       !P::IsReported(group)) {
     return;
   }
@@ -138,9 +139,7 @@ void GroupRouter<P>::OnInclude(State& state, RecordType type, const List& list,
     case RecordType::kIsInclude:
     case RecordType::kAllow:
     case RecordType::kToInclude:
-      for (size_t i = 0; i < list.size(); ++i) {
-        Count(state.Want(list[i], now_ns + membership_ns()));
-      }
+      WantAll(state, list, now_ns + membership_ns());
       if (type == RecordType::kToInclude) {
         AskForSources(
             state, [&listed](const auto& source) { return !listed(source); },
@@ -179,9 +178,7 @@ void GroupRouter<P>::OnExclude(State& state, RecordType type, const List& list,
     case RecordType::kIsInclude:
     case RecordType::kAllow:
     case RecordType::kToInclude:
-      for (size_t i = 0; i < list.size(); ++i) {
-        Count(state.Want(list[i], now_ns + membership_ns()));
-      }
+      WantAll(state, list, now_ns + membership_ns());
       if (type == RecordType::kToInclude) {
         AskForSources(
             state,
@@ -214,6 +211,14 @@ void GroupRouter<P>::OnExclude(State& state, RecordType type, const List& list,
           state, [](const auto& source) { return !source.is_excluded(); },
           now_ns);
       break;
+  }
+}
+
+template <typename P>
+void GroupRouter<P>::WantAll(State& state, const List& list,
+                             uint64_t until_ns) noexcept {
+  for (size_t i = 0; i < list.size(); ++i) {
+    Count(state.Want(list[i], until_ns));
   }
 }
 

@@ -111,6 +111,7 @@ class GroupRouter {
                  uint64_t now_ns) noexcept;
   void OnExclude(State& state, RecordType type, const List& list,
                  uint64_t now_ns) noexcept;
+  void WantAll(State& state, const List& list, uint64_t until_ns) noexcept;
   void ToExclude(State& state, const List& list, uint64_t source_until_ns,
                  uint64_t now_ns) noexcept;
   template <typename F>
