@@ -49,9 +49,9 @@ struct Figures {
   double flood_ns = std::numeric_limits<double>::infinity();
 };
 
-Figures MeasureUnder(const Size& size, const AttackFlood& flood) {
-  AttackLoad alone(size.options, size.datagrams, flood);
-  AttackLoad under(size.options, size.datagrams, flood);
+Figures MeasureUnder(const Size& size, const AttackFlood& flood, bool is_ipv6) {
+  AttackLoad alone(size.options, size.datagrams, flood, is_ipv6);
+  AttackLoad under(size.options, size.datagrams, flood, is_ipv6);
   under.Flood(uint64_t{2} * size.options.max_fragments);
   Figures best;
   alone.Run(size.turns, 0);
@@ -71,8 +71,8 @@ Figures MeasureUnder(const Size& size, const AttackFlood& flood) {
 }
 
 // False if a good datagram was lost.
-bool Report(const Size& size, const AttackFlood& flood) {
-  const Figures best = MeasureUnder(size, flood);
+bool Report(const Size& size, const AttackFlood& flood, bool is_ipv6) {
+  const Figures best = MeasureUnder(size, flood, is_ipv6);
   const double alone_ns = best.alone.ns_per_good;
   const auto percent = [alone_ns](const Best& under) {
     return 100 * alone_ns / under.ns_per_good;
@@ -82,9 +82,10 @@ bool Report(const Size& size, const AttackFlood& flood) {
        {&best.alone, &best.million, &best.equal, &best.fourfold}) {
     lost += one->sent - one->complete;
   }
-  std::printf("| %4u of %6u | %-39s | %4.2f | %3.0f%% | %3.0f%% ",
-              size.datagrams, size.options.max_datagrams, flood.name,
-              1e3 / (6 * alone_ns), percent(best.million), percent(best.equal));
+  std::printf("| IPv%c | %4u of %6u | %-39s | %4.2f | %3.0f%% | %3.0f%% ",
+              is_ipv6 ? '6' : '4', size.datagrams, size.options.max_datagrams,
+              flood.name, 1e3 / (6 * alone_ns), percent(best.million),
+              percent(best.equal));
   if (size.has_fourfold) {
     std::printf("| %3.0f%% ", percent(best.fourfold));
   } else {
@@ -102,9 +103,9 @@ bool Report(const Size& size, const AttackFlood& flood) {
 int main(int argc, char** argv) {
   weir::PinTo(weir::kMainCpu);
   std::puts(
-      "| at once, of | flood | alone, M/s | 1 M/s | 1:1 | 4:1 | ns a good "
+      "| IP | at once, of | flood | alone, M/s | 1 M/s | 1:1 | 4:1 | ns a good "
       "fragment alone | ns a flood fragment alone | lost |\n"
-      "|---|---|---|---|---|---|---|---|---|");
+      "|---|---|---|---|---|---|---|---|---|---|");
   const std::array<weir::testing::Size, 3> sizes = {{
       {.datagrams = 64,
        .turns = 20,
@@ -130,7 +131,9 @@ int main(int argc, char** argv) {
   for (const auto& size : sizes) {
     for (const auto& flood : weir::testing::kAttackFloods) {
       if (argc > 1 && std::strstr(flood.name, argv[1]) == nullptr) continue;
-      is_whole = weir::testing::Report(size, flood) && is_whole;
+      for (const bool is_ipv6 : {false, true}) {
+        is_whole = weir::testing::Report(size, flood, is_ipv6) && is_whole;
+      }
     }
   }
   return is_whole ? 0 : 1;

@@ -19,7 +19,8 @@
 
 namespace weir::testing {
 
-// A fragment of IPv4; addresses as numbers, `unit` as in the header.
+// A fragment of IPv4 or IPv6; of addresses the last four bytes as numbers,
+// `unit` as in the header.
 struct AttackFragment {
   uint32_t source;
   uint32_t destination;
@@ -99,14 +100,15 @@ class AttackLoad {
  public:
   // Of the good datagrams, `datagrams` are incomplete at once.
   AttackLoad(const ReassemblyOptions& options, uint32_t datagrams,
-             const AttackFlood& flood)
+             const AttackFlood& flood, bool is_ipv6)
       : pool_(*MbufPool::Create(
             {.mbufs = options.max_fragments + 2048, .chunk_bytes = 512})),
         lcore_(0, pool_->cache(0)),
         stage_(*Reassemble::Create(options)),
         burst_(lcore_.cache()),
         datagrams_(datagrams),
-        flood_(&flood) {}
+        flood_(&flood),
+        is_ipv6_(is_ipv6) {}
   AttackLoad(const AttackLoad&) = delete;
   AttackLoad& operator=(const AttackLoad&) = delete;
   ~AttackLoad() { stage_.Close(lcore_); }
@@ -161,13 +163,16 @@ class AttackLoad {
     lcore_.cache().Alloc(one);
     Mbuf& frame = *one[0];
     frame.Reset(128);
-    frame.SetLength(kDataAt + fragment.bytes);
-    WriteHeaders(frame.data(), fragment);
+    const uint16_t data_at = kIpAt + (is_ipv6_ ? 40 + 8 : 20);
+    frame.SetLength(data_at + fragment.bytes);
+    std::memset(frame.data(), 2, data_at);
+    is_ipv6_ ? WriteIpv6(frame.data(), fragment)
+             : WriteIpv4(frame.data(), fragment);
     PacketInfo& info = frame.info();
     info.l3_offset = kIpAt;
-    info.l4_offset = kDataAt;
+    info.l4_offset = data_at;
     info.protocol = 253;
-    info.l3 = L3::kIpv4;
+    info.l3 = is_ipv6_ ? L3::kIpv6 : L3::kIpv4;
     info.flags = PacketInfo::kFragment;
     info.set_ip_checksum(ChecksumState::kGood);
     burst_.Adopt(frame);
@@ -191,27 +196,34 @@ class AttackLoad {
     burst_.Clear();
   }
 
-  // Ethernet and IPv4, of protocol 253 (RFC 3692 §2.1).
-  static void WriteHeaders(std::byte* frame, const AttackFragment& fragment) {
-    const auto put = [&](size_t at, uint32_t value, size_t bytes) {
-      for (size_t i = 0; i < bytes; ++i) {
-        frame[at + i] = static_cast<std::byte>(value >> 8 * (bytes - 1 - i));
-      }
-    };
-    std::memset(frame, 2, 12);
-    put(12, 0x0800, 2);
-    put(14, 0x4500, 2);
-    put(16, 20U + fragment.bytes, 2);
-    put(18, fragment.id, 2);
-    put(20, fragment.unit | (fragment.more ? 0x2000U : 0U), 2);
-    put(22, 64 << 8 | 253, 2);
-    put(24, 0, 2);
-    put(26, fragment.source, 4);
-    put(30, fragment.destination, 4);
+  // `bytes` bytes of `value`, in network byte order.
+  static void Put(std::byte* at, uint32_t value, size_t bytes) {
+    for (size_t i = 0; i < bytes; ++i) {
+      at[i] = static_cast<std::byte>(value >> 8 * (bytes - 1 - i));
+    }
+  }
+  // Ethernet and IP, of protocol 253 (RFC 3692 §2.1).
+  static void WriteIpv4(std::byte* frame, const AttackFragment& fragment) {
+    Put(frame + 12, 0x08004500, 4);
+    Put(frame + 16, 20U + fragment.bytes, 2);
+    Put(frame + 18, fragment.id, 2);
+    Put(frame + 20, fragment.unit | (fragment.more ? 0x2000U : 0U), 2);
+    Put(frame + 22, (64U << 8 | 253) << 16, 4);
+    Put(frame + 26, fragment.source, 4);
+    Put(frame + 30, fragment.destination, 4);
+  }
+  static void WriteIpv6(std::byte* frame, const AttackFragment& fragment) {
+    Put(frame + 12, 0x86dd6000, 4);
+    Put(frame + 16, 0, 2);
+    Put(frame + 18, (8U + fragment.bytes) << 16 | 44 << 8 | 64, 4);
+    Put(frame + 34, fragment.source, 4);
+    Put(frame + 50, fragment.destination, 4);
+    Put(frame + 54, 253 << 8, 2);
+    Put(frame + 56, fragment.unit * 8U | (fragment.more ? 1U : 0U), 2);
+    Put(frame + 58, fragment.id, 4);
   }
 
   static constexpr uint16_t kIpAt = 14;
-  static constexpr uint16_t kDataAt = kIpAt + 20;
 
   std::unique_ptr<MbufPool> pool_;
   Lcore lcore_;
@@ -219,6 +231,7 @@ class AttackLoad {
   Burst burst_;
   uint32_t datagrams_;
   const AttackFlood* flood_;
+  bool is_ipv6_;
   double flood_per_good_ = 0;
   AttackResult result_;
   // Fragments of the flood that should have come by now.

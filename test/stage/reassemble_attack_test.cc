@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "gtest/gtest.h"
 #include "test/stage/attack_load.h"
@@ -16,12 +17,14 @@ namespace {
 // build. Runs take turns, so that what disturbs the machine disturbs both, and
 // go on until the smallest of both say so: the smallest only fall towards what
 // the code itself takes.
-TEST(ReassembleAttackTest, GoodDatagramsKeepHalfOfTheirThroughput) {
+class ReassembleAttackTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(ReassembleAttackTest, GoodDatagramsKeepHalfOfTheirThroughput) {
   constexpr uint32_t kTurns = 8;
   constexpr int kMostRounds = 300;
   for (const AttackFlood& flood : kAttackFloods) {
-    AttackLoad alone({}, 64, flood);
-    AttackLoad under({}, 64, flood);
+    AttackLoad alone({}, 64, flood, GetParam());
+    AttackLoad under({}, 64, flood, GetParam());
     under.Flood(2 * ReassemblyOptions().max_fragments);
     double alone_ns = std::numeric_limits<double>::infinity();
     double under_ns = std::numeric_limits<double>::infinity();
@@ -38,6 +41,11 @@ TEST(ReassembleAttackTest, GoodDatagramsKeepHalfOfTheirThroughput) {
     EXPECT_LT(under_ns, 2 * alone_ns) << flood.name;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Ip, ReassembleAttackTest, ::testing::Bool(),
+                         [](const ::testing::TestParamInfo<bool>& version) {
+                           return std::string(version.param ? "v6" : "v4");
+                         });
 
 }  // namespace
 }  // namespace weir::testing

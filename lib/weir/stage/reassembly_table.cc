@@ -93,6 +93,8 @@ ReassemblyTable::Arrival ReassemblyTable::Read(
   }
   next->follows = false;
   const auto count = static_cast<uint32_t>(frames.size());
+  if (free_ == kNone) [[unlikely]]
+    ApproachSources(read.first(count));
   return {count - whole, Approach(read.first(count))};
 }
 
@@ -113,15 +115,26 @@ ReassemblyTable::Arrival ReassemblyTable::Read(
     const Context& context = contexts_[next.guess];
     __builtin_prefetch(&context, 1);
     __builtin_prefetch(&context.fragments, 1);
+    if (next.is_ipv6()) __builtin_prefetch(&addresses_[next.guess], 1);
   }
   return bytes;
+}
+
+// Fetches where sources are counted, for where there is no room for datagrams
+// many a fragment brings one.
+void ReassemblyTable::ApproachSources(
+    std::span<const ReassemblyFragment> read) const noexcept {
+  for (const ReassemblyFragment& next : read) {
+    if (next.follows || next.fault != ReassemblyFragment::Fault::kNone)
+      continue;
+    __builtin_prefetch(&sources_[SourceOf(next)], 1);
+  }
 }
 
 // A context for the datagram of `read`; the oldest makes room if there is none.
 [[gnu::always_inline]] inline uint32_t ReassemblyTable::Open(
     const ReassemblyFragment& read, uint64_t now, MbufCache& cache) noexcept {
-  const uint32_t source =
-      SourceHash(read, seed_) & static_cast<uint32_t>(sources_.size() - 1);
+  const uint32_t source = SourceOf(read);
   __builtin_prefetch(&sources_[source], 1);
   if (free_ == kNone) [[unlikely]] {
     Forget(Oldest(), ReassemblyDrop::kNoDatagrams, cache);

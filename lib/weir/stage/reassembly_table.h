@@ -182,6 +182,10 @@ class ReassemblyTable {
     });
   }
   inline uint64_t Approach(std::span<ReassemblyFragment> read) const noexcept;
+  void ApproachSources(std::span<const ReassemblyFragment> read) const noexcept;
+  uint32_t SourceOf(const ReassemblyFragment& read) const noexcept {
+    return SourceHash(read, seed_) & static_cast<uint32_t>(sources_.size() - 1);
+  }
   Found FindOrOpen(const ReassemblyFragment& read, uint64_t now,
                    MbufCache& cache) noexcept;
   inline uint32_t Open(const ReassemblyFragment& read, uint64_t now,
