@@ -63,7 +63,8 @@ Figures MeasureUnder(const Size& size, const AttackFlood& flood, bool is_ipv6) {
     // of which every thousandth brings one of the flood.
     const double ns =
         std::min(best.million.ns_per_good, 2 * best.alone.ns_per_good);
-    best.million.Take(under.Run(size.turns, ns / 1000));
+    // No more than there is room for, however slow the machine was.
+    best.million.Take(under.Run(size.turns, std::min(ns / 1000, 1.0)));
     best.equal.Take(under.Run(size.turns, 1));
     if (size.has_fourfold) best.fourfold.Take(under.Run(size.turns, 4));
   }
