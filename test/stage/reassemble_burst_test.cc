@@ -80,7 +80,7 @@ class BurstRig {
 // Fragments of one datagram as they may come.
 std::vector<Bytes> Arrival(bool is_ipv6, uint32_t id, std::mt19937& random) {
   const size_t unit = 8 * (1 + random() % 40);
-  Datagram datagram = UdpDatagram(is_ipv6, id, 9 + random() % (unit * 20));
+  Datagram datagram = UdpDatagram(is_ipv6, id, 40 + random() % (unit * 20));
   std::vector<Bytes> frames = CutEvenly(datagram, unit);
   switch (random() % 8) {
     case 0:
