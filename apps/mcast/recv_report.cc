@@ -67,6 +67,10 @@ std::string RecvReport::Rates() {
         &text, "  %-30s %12sdatagrams/s %10sbit/s\n", net::ToString(line.group),
         WithUnit(datagrams / seconds), WithUnit(8 * bytes / seconds));
   }
+  if (reception_.sequence != nullptr) {
+    absl::StrAppend(&text,
+                    SequenceRates(*reception_.sequence, numbers_before_));
+  }
   return text;
 }
 

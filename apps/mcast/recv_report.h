@@ -12,6 +12,7 @@
 #include "apps/mcast/recv_pipeline.h"
 #include "weir/app/port_groups.h"
 #include "weir/net/ip_text.h"
+#include "weir/stage/stream/sequence_counts.h"
 #include "weir/stage/udp/group_counts.h"
 
 namespace weir::mcast {
@@ -47,6 +48,7 @@ class RecvReport {
   std::string to_;
   std::chrono::steady_clock::time_point last_;
   std::map<net::IpAddress, GroupCount> before_;
+  SequenceTotals numbers_before_;
 };
 
 }  // namespace weir::mcast

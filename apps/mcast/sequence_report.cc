@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -153,6 +154,25 @@ std::string SequenceTable(const SequenceStats& stats,
                     " datagrams of streams beyond those there is room for\n");
   }
   return text;
+}
+
+std::string SequenceRates(const SequenceStats& stats, SequenceTotals& before) {
+  SequenceTotals now = stats.retired();
+  for (const StreamReport& stream : stats.Streams()) now += stream.totals;
+  for (const LinePairReport& pair : stats.Pairs()) now += pair.merged;
+  const SequenceTotals then = std::exchange(before, now);
+  std::string text = absl::StrCat(
+      "  numbers: lost ", static_cast<int64_t>(now.lost - then.lost), ", late ",
+      WithCommas(now.late - then.late), ", twice ",
+      WithCommas(now.duplicates - then.duplicates));
+  const LatencySnapshot latency = stats.Latency();
+  if (latency.count != 0) {
+    absl::StrAppend(&text, "; latency so far p50 ",
+                    Microseconds(latency.Percentile(0.5)), ", p99 ",
+                    Microseconds(latency.Percentile(0.99)), ", max ",
+                    Microseconds(latency.max_ns));
+  }
+  return absl::StrCat(text, "\n");
 }
 
 std::string SequenceJson(const SequenceStats& stats,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weir/stage/stream/sequence.h"
+#include "weir/stage/stream/sequence_counts.h"
 
 namespace weir::mcast {
 
@@ -15,7 +16,11 @@ namespace weir::mcast {
 std::string SequenceTable(const SequenceStats& stats,
                           const std::vector<LinePair>& pairs);
 
-// The same as JSON. Control thread.
+// What changed since the totals were `before`, which become those of now: a
+// line. What was lost may come late, then fewer are. Control thread.
+std::string SequenceRates(const SequenceStats& stats, SequenceTotals& before);
+
+// The same as the table, as JSON. Control thread.
 std::string SequenceJson(const SequenceStats& stats,
                          const std::vector<LinePair>& pairs);
 

@@ -8,6 +8,7 @@ them, and of two lines each number is delivered once.
 import json
 import os
 import random
+import re
 import signal
 import socket
 import struct
@@ -80,9 +81,9 @@ class SequenceCase(unittest.TestCase):
         """recv, once it runs."""
         with open(self.path('err'), 'wb') as errors:
             process = subprocess.Popen(
-                [_PROGRAM, 'recv', *arguments, f'--udp_port={_PORT}',
-                 '--ip=192.0.2.9', '--stats=0', f'--json={self.path("json")}',
-                 f'--to=file:{self.path("out")}'],
+                [_PROGRAM, 'recv', f'--udp_port={_PORT}', '--ip=192.0.2.9',
+                 '--stats=0', f'--json={self.path("json")}',
+                 f'--to=file:{self.path("out")}', *arguments],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
                 text=True)
         self.addCleanup(process.wait)
@@ -118,7 +119,7 @@ class SequenceCase(unittest.TestCase):
                 size, since = os.path.getsize(self.path('out')), time.monotonic()
             time.sleep(0.02)
         receiver.send_signal(signal.SIGINT)
-        receiver.communicate(timeout=_PATIENCE_SECONDS)
+        self.text = receiver.communicate(timeout=_PATIENCE_SECONDS)[0]
         self.assertEqual(receiver.returncode, 0)
         with open(self.path('json')) as file:
             report = json.load(file)
@@ -126,11 +127,11 @@ class SequenceCase(unittest.TestCase):
         os.unlink(self.path('out'))
         return report, numbers
 
-    def line(self, key, bad, group):
+    def line(self, key, bad, group, *arguments):
         """One line alone: its report and what it delivered."""
         wire = f'{self.wire}-{key}'
         receiver = self.start(f'wire:{wire},{bad}', f'--group={group}',
-                              '--sequence=weir')
+                              '--sequence=weir', *arguments)
         return self.finish(receiver, [self.send(wire, group)])
 
 
@@ -150,7 +151,8 @@ class BadLinkTest(SequenceCase):
 
     def test_counts_agree_with_what_the_link_did(self):
         report, numbers = self.line(
-            'bad', 'loss=5%,dup=3%,reorder=4%,seed=11,impair=rx', _A)
+            'bad', 'loss=5%,dup=3%,reorder=4%,seed=11,impair=rx', _A,
+            '--stats=200ms')
         stream, = report['sequence']['streams']
         self.assertEqual(_counts(stream), _expected(numbers))
         device = report['ports'][0]['device_counters']
@@ -159,6 +161,12 @@ class BadLinkTest(SequenceCase):
         self.assertEqual(stream['duplicates'], device['rx_duplicated'])
         self.assertGreater(stream['late'], 50)
         self.assertLessEqual(stream['late'], device['rx_reordered'])
+        said = [list(map(int, found)) for found in re.findall(
+            r'numbers: lost (-?\d+), late (\d+), twice (\d+); latency so far '
+            r'p50 [\d.]+ us, p99', self.text)]
+        self.assertTrue(said)
+        for name, count in zip(['lost', 'late', 'duplicates'], zip(*said)):
+            self.assertLessEqual(abs(sum(count) - stream[name]), 30)
 
     def test_a_sender_that_begins_anew_is_no_loss(self):
         wire = f'{self.wire}-anew'
