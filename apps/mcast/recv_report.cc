@@ -92,8 +92,11 @@ std::string RecvReport::Table() const {
                   WithCommas(delivered.datagrams.value()), " datagrams, ",
                   WithCommas(delivered.bytes.value()), " bytes");
   if (to_ != "none") absl::StrAppend(&text, " to ", to_);
-  absl::StrAppend(&text, "; link refreshed ", WithCommas(Refreshes()),
-                  " times\n");
+  if (const uint64_t refreshes = Refreshes(); refreshes != 0) {
+    absl::StrAppend(&text, "; groups said again for a link that came up: ",
+                    WithCommas(refreshes));
+  }
+  absl::StrAppend(&text, "\n");
   if (reception_.sequence != nullptr) {
     absl::StrAppend(&text,
                     SequenceTable(*reception_.sequence, reception_.pairs));
