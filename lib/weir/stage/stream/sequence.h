@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <array>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -134,7 +133,9 @@ class Sequence {
     uint32_t pair;
     uint32_t line;
 
-    friend auto operator<=>(const Line&, const Line&) = default;
+    friend bool operator<(const Line& a, const Line& b) noexcept {
+      return a.group < b.group;
+    }
   };
 
   Sequence(const SequenceOptions& options, std::vector<Line> lines);
@@ -149,7 +150,7 @@ class Sequence {
   SequenceKind kind_;
   double ns_per_tick_;
   std::shared_ptr<SequenceStats> stats_;
-  // Sorted.
+  // By group.
   std::vector<Line> lines_;
   // The time of day of this poll.
   uint64_t clock_tsc_ = UINT64_MAX;
