@@ -93,10 +93,10 @@ Bytes Query(const net::MacAddress& mac, const std::string& to,
 TEST(IgmpRouterTest, AsksWhenItBegins) {
   IgmpRig rig;
   EXPECT_THAT(
-      rig.Asked(),
+      rig.Said(),
       ElementsAre(Query(kAllMac, "224.0.0.1",
                         {0x11, 100, 0xec, 0x1e, 0, 0, 0, 0, 2, 125, 0, 0})));
-  EXPECT_THAT(rig.Asked(), IsEmpty());
+  EXPECT_THAT(rig.Said(), IsEmpty());
   EXPECT_EQ(rig.counts->queries_sent.value(), 1u);
   EXPECT_EQ(rig.counts->is_querier.value(), 1u);
 }
@@ -123,15 +123,15 @@ TEST(IgmpRouterTest, TellsOfMembersOfVersion2) {
 // RFC 3376 §6.4.2, §6.6.3.1: twice, a last member query interval apart.
 TEST(IgmpRouterTest, AsksWhetherTheLastHasLeftAndTellsOfIt) {
   IgmpRig rig;
-  rig.Asked();
+  rig.Said();
   rig.Send(Report(4, 5));
   rig.Told();
   rig.Send(Report(3, 5));
   // 0.1 s to answer; 1101 + e9fc + 0005 + 027d = fd7f.
   const Bytes query = Query(
       kGroupMac, kGroup, {0x11, 1, 0x02, 0x80, 233, 252, 0, 5, 2, 125, 0, 0});
-  EXPECT_THAT(rig.Asked(), ElementsAre(query));
-  EXPECT_THAT(rig.AskedSoon(), ElementsAre(query));
+  EXPECT_THAT(rig.Said(), ElementsAre(query));
+  EXPECT_THAT(rig.SaidSoon(), ElementsAre(query));
   EXPECT_THAT(rig.ToldSoon(), ElementsAre("233.252.0.5 only {}"));
   EXPECT_EQ(rig.counts->groups.value(), 0u);
 }
@@ -140,12 +140,12 @@ TEST(IgmpRouterTest, KeepsAGroupThatSomebodyStillWants) {
   IgmpRig rig;
   rig.Send(Report(4, 5));
   rig.Told();
-  rig.Asked();
+  rig.Said();
   rig.Send(Report(3, 5));
-  EXPECT_THAT(rig.Asked(), SizeIs(1));
+  EXPECT_THAT(rig.Said(), SizeIs(1));
   // IS_EX {}: the answer of another member.
   rig.Send(Report(2, 5));
-  EXPECT_THAT(rig.AskedSoon(), SizeIs(1));
+  EXPECT_THAT(rig.SaidSoon(), SizeIs(1));
   EXPECT_THAT(rig.Told(), IsEmpty());
   EXPECT_EQ(rig.counts->groups.value(), 1u);
 }
@@ -163,7 +163,7 @@ TEST(IgmpRouterTest, LetsAllElsePass) {
 
 TEST(IgmpRouterTest, FallsSilentBesideALowerAddress) {
   IgmpRig rig;
-  rig.Asked();
+  rig.Said();
   rig.Send(Heard({0x11, 100, 0, 0, 0, 0, 0, 0, 2, 125, 0, 0}, "192.0.2.10"));
   EXPECT_EQ(rig.counts->is_querier.value(), 1u);
   rig.Send(Heard({0x11, 100, 0, 0, 0, 0, 0, 0, 2, 125, 0, 0}, "192.0.2.8"));
@@ -171,7 +171,7 @@ TEST(IgmpRouterTest, FallsSilentBesideALowerAddress) {
   EXPECT_EQ(rig.counts->queries_heard.value(), 2u);
   rig.Send(Report(4, 5));
   rig.Send(Report(3, 5));
-  EXPECT_THAT(rig.Asked(), IsEmpty());
+  EXPECT_THAT(rig.Said(), IsEmpty());
 }
 
 TEST(IgmpRouterTest, NamesWhatIsWrongWithMessages) {
@@ -241,7 +241,7 @@ TEST(IgmpRouterTest, GoesOnReceivingWithoutMbufsToAskBy) {
   rig.Send(Report(4, 5));
   EXPECT_THAT(rig.Told(), ElementsAre("233.252.0.5 all but {}"));
   cache.FreePackets(std::span(all).subspan(1));
-  EXPECT_THAT(rig.AskedSoon(), SizeIs(1));
+  EXPECT_THAT(rig.SaidSoon(), SizeIs(1));
 }
 
 TEST(IgmpRouterTest, WantsAnAddressToAskFrom) {
@@ -281,7 +281,7 @@ TEST(MldRouterTest, AsksWhenItBegins) {
           .Raw({58, 0, 5, 2, 0, 0, 1, 0})
           .Raw(ToBytes(message))
           .Build();
-  EXPECT_THAT(rig.Asked(), ElementsAre(expected));
+  EXPECT_THAT(rig.Said(), ElementsAre(expected));
 }
 
 // A report with one record, TO_EX {} of ff3e::8000:5.
