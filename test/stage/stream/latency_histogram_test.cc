@@ -63,6 +63,12 @@ TEST(LatencyHistogramTest, CountsWhatIsBeyondItsRange) {
   EXPECT_EQ(all.Percentile(1), static_cast<uint64_t>(hour));
 }
 
+TEST(LatencyHistogramTest, AddsUpNoFurtherThanItCan) {
+  LatencyHistogram histogram;
+  for (int i = 0; i < 5; ++i) histogram.Record(INT64_MAX);
+  EXPECT_EQ(histogram.Snapshot().sum_ns, UINT64_MAX);
+}
+
 TEST(LatencyHistogramTest, KeepsNegativeValuesApart) {
   LatencyHistogram histogram;
   histogram.Record(-1);

@@ -207,5 +207,15 @@ TEST(JitterTest, NearsTheDeviation) {
   EXPECT_NEAR(static_cast<double>(jitter.ns()), 160'000, 200);
 }
 
+// Times of a capture may be any.
+TEST(JitterTest, StaysWithinItsRange) {
+  Jitter jitter;
+  for (uint32_t i = 0; i < 1000; ++i) {
+    jitter.Note(i % 2 * 0x7fffffff, i % 2 == 0 ? 1 : UINT64_MAX / 2, 1e9);
+    ASSERT_LE(jitter.ns(), (uint64_t{1} << 53) + 1);
+  }
+  EXPECT_GT(jitter.ns(), uint64_t{1} << 52);
+}
+
 }  // namespace
 }  // namespace weir

@@ -62,6 +62,30 @@ TEST(WeirSequenceTest, BelievesNumbersAgainAfterTheQuietTime) {
   EXPECT_EQ(tracker.NoteWeir(4, 41, 2 * kQuiet), Arrival::kNew);
 }
 
+// Once the first was believed, those behind it are without waiting.
+TEST(WeirSequenceTest, FollowsAClockThatWasSetBack) {
+  SequenceTracker tracker(kQuiet);
+  for (uint64_t n = 0; n < 10; ++n) tracker.NoteWeir(n, 1000 + n, 0);
+  EXPECT_EQ(tracker.NoteWeir(10, 100, kQuiet - 1), Arrival::kTooOld);
+  for (uint64_t n = 11; n < 20; ++n) {
+    EXPECT_EQ(tracker.NoteWeir(n, 90 + n, kQuiet), Arrival::kNew) << n;
+  }
+  // And what begins anew by the new clock does.
+  EXPECT_EQ(tracker.NoteWeir(0, 200, kQuiet), Arrival::kNew);
+  EXPECT_EQ(tracker.counts().totals().restarts, 1U);
+}
+
+// A time that nobody reaches holds for the quiet time only.
+TEST(WeirSequenceTest, GetsOverATimeOfTheFuture) {
+  SequenceTracker tracker(kQuiet);
+  for (uint64_t n = 0; n < 10; ++n) tracker.NoteWeir(n, 1000 + n, 0);
+  tracker.NoteWeir(5, UINT64_MAX, 0);
+  EXPECT_EQ(tracker.NoteWeir(10, 1010, 1), Arrival::kTooOld);
+  for (uint64_t n = 11; n < 20; ++n) {
+    EXPECT_EQ(tracker.NoteWeir(n, 1000 + n, kQuiet), Arrival::kNew) << n;
+  }
+}
+
 TEST(WeirSequenceTest, IsNotLedAstrayByNumbersThatNobodyReaches) {
   SequenceTracker tracker(kQuiet);
   tracker.NoteWeir(0, 1, 0);

@@ -4,6 +4,7 @@
 #ifndef WEIR_STAGE_STREAM_LATENCY_HISTOGRAM_H_
 #define WEIR_STAGE_STREAM_LATENCY_HISTOGRAM_H_
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -24,6 +25,7 @@ struct LatencySnapshot {
   // Exact; of none 0.
   uint64_t min_ns = 0;
   uint64_t max_ns = 0;
+  // No more than there is room for.
   uint64_t sum_ns = 0;
 
   // The value that `fraction`, from 0 to 1, of all are not above: never too
@@ -51,7 +53,8 @@ class LatencyHistogram {
     }
     const auto value = static_cast<uint64_t>(ns);
     buckets_[BucketOf(value)].Add(1);
-    sum_.Add(value);
+    const uint64_t sum = sum_.value();
+    sum_.Set(sum + std::min(value, UINT64_MAX - sum));
     if (value < min_.value()) min_.Set(value);
     if (value > max_.value()) max_.Set(value);
   }

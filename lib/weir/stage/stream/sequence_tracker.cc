@@ -28,6 +28,11 @@ Arrival SequenceTracker::NoteOtherWeir(uint64_t number, uint64_t sent_ns,
     window_.NoteTooOld();
     return Arrival::kTooOld;
   }
+  if (sent_ns < start_ns_) {
+    // The sender's clock was set back: from now on times are of the new one.
+    start_ns_ = sent_ns;
+    newest_ns_ = sent_ns;
+  }
   newest_ns_ = std::max(newest_ns_, sent_ns);
   moved_tsc_ = now_tsc;
   return window_.Note(number);

@@ -3,8 +3,9 @@
 #ifndef WEIR_STAGE_STREAM_STREAM_STATE_H_
 #define WEIR_STAGE_STREAM_STREAM_STATE_H_
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <cstdlib>
 
 #include "weir/base/counter.h"
 #include "weir/stage/stream/sequence_counts.h"
@@ -37,9 +38,13 @@ class Jitter {
     if (arrival_ns_ != 0) {
       const auto apart =
           static_cast<double>(static_cast<int32_t>(timestamp - timestamp_));
-      const int64_t d = static_cast<int64_t>(arrival_ns - arrival_ns_) -
-                        static_cast<int64_t>(apart * ns_per_tick);
-      sixteenths_ += std::abs(d) - ((sixteenths_ + 8) >> 4);
+      const double d =
+          static_cast<double>(static_cast<int64_t>(arrival_ns - arrival_ns_)) -
+          apart * ns_per_tick;
+      // Exact up to 104 days, and no further.
+      const auto apart_ns =
+          static_cast<int64_t>(std::min(std::abs(d), kMaxApartNs));
+      sixteenths_ += apart_ns - ((sixteenths_ + 8) >> 4);
       ns_.Set(static_cast<uint64_t>(sixteenths_ >> 4));
     }
     timestamp_ = timestamp;
@@ -49,6 +54,9 @@ class Jitter {
   uint64_t ns() const noexcept { return ns_.value(); }
 
  private:
+  // 2^53.
+  static constexpr double kMaxApartNs = 9007199254740992;
+
   uint64_t arrival_ns_ = 0;
   int64_t sixteenths_ = 0;
   uint32_t timestamp_ = 0;
