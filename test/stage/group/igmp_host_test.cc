@@ -76,6 +76,17 @@ TEST(IgmpHostTest, SaysThatItJoins) {
   EXPECT_THAT(rig.SaidSoon(), ElementsAre(Joins()));
 }
 
+TEST(IgmpHostTest, LooksAtGroupsOfEveryProtocol) {
+  IgmpRig rig;
+  for (const uint8_t protocol : {58, 253}) {
+    rig.ExpectDrop(Frame()
+                       .Ipv4("192.0.2.7", "233.252.0.9", {.protocol = protocol})
+                       .Payload(16)
+                       .Build(),
+                   "group not joined");
+  }
+}
+
 TEST(IgmpHostTest, SaysThatItLeaves) {
   IgmpRig rig;
   ASSERT_TRUE(rig.control.Join(rig.Of(kGroup)).ok());

@@ -106,6 +106,10 @@ TEST(MldHostTest, LetsOtherIcmpToGroupsPass) {
   rig.ExpectDrop(
       Frame().Ipv6("fe80::a", "ff3e::8000:5").Udp(1, 2).Payload(16).Build(),
       "group not joined");
+  // Groups that routers forward are looked at, whatever comes.
+  rig.ExpectDrop(
+      Frame().Ipv6("2001:db8::a", "ff0e::8000:5").Echo({}).Payload(16).Build(),
+      "group not joined");
 }
 
 }  // namespace

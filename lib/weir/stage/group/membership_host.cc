@@ -76,8 +76,10 @@ typename MembershipHost<P>::Fate MembershipHost<P>::Look(
     return LookAtMessage(packet, now_ns);
   const auto ip =
       net::LoadHeader<typename P::Header>(packet.bytes(), info.l3_offset);
+  if (!net::IsGroup(ip.destination)) return {.passes = true, .drop = {}};
   // What else ICMPv6 says to groups of the link is none of ours.
-  if (!net::IsGroup(ip.destination) || info.protocol == net::kProtocolIcmp6) {
+  if (P::kProtocol == Mld::kProtocol && info.protocol == net::kProtocolIcmp6 &&
+      net::IsLinkLocalGroup(ip.destination)) {
     return {.passes = true, .drop = {}};
   }
   if (!link_.IsOfLink(packet)) {
