@@ -25,6 +25,8 @@ GroupRouter<P>::GroupRouter(const GroupRouterOptions& options,
               std::min(options.max_sources, kMaxGroupSources)),
       options_(options),
       address_(address),
+      robustness_(options.robustness),
+      interval_ns_(options.query_interval_ns),
       startup_left_(options.robustness) {
   listed_.reserve(kMaxGroupSources);
 }
@@ -67,9 +69,11 @@ template <typename P>
 void GroupRouter<P>::OnQuery(const GroupMessage<Address>& query,
                              const Address& from, uint64_t now_ns) noexcept {
   if (from != Address{} && from < address_) {
-    other_until_ns_ = now_ns +
-                      options_.robustness * options_.query_interval_ns +
-                      options_.response_ns / 2;
+    // RFC 3376 §4.1.6, §4.1.7: who does not ask has the values of who does.
+    if (query.robustness != 0) robustness_ = query.robustness;
+    if (query.interval_ns != 0) interval_ns_ = query.interval_ns;
+    other_until_ns_ =
+        now_ns + robustness_ * interval_ns_ + options_.response_ns / 2;
     general_ns_ = other_until_ns_;
   }
   State* const state = groups_.Find(query.group);
@@ -248,7 +252,7 @@ void GroupRouter<P>::AskForSources(State& state, F wants,
     // One whose time is nearly up was asked for already.
     if (source.until_ns <= latest_ns && source.queries_left != 0) continue;
     source.until_ns = std::min(source.until_ns, latest_ns);
-    source.queries_left = options_.robustness;
+    source.queries_left = robustness_;
     state.query_ns = now_ns;
   }
 }
@@ -258,7 +262,7 @@ template <typename P>
 void GroupRouter<P>::AskForGroup(State& state, uint64_t now_ns) noexcept {
   if (!is_querier(now_ns)) return;
   state.until_ns = std::min(state.until_ns, now_ns + last_member_time_ns());
-  state.queries_left = options_.robustness;
+  state.queries_left = robustness_;
   state.query_ns = now_ns;
 }
 
@@ -289,7 +293,9 @@ std::optional<typename GroupRouter<P>::Outgoing> GroupRouter<P>::Take(
 template <typename P>
 std::optional<typename GroupRouter<P>::Outgoing> GroupRouter<P>::TakeGeneral(
     std::span<std::byte> out, uint64_t now_ns) noexcept {
-  uint64_t interval_ns = options_.query_interval_ns;
+  robustness_ = options_.robustness;
+  interval_ns_ = options_.query_interval_ns;
+  uint64_t interval_ns = interval_ns_;
   if (startup_left_ > 1) interval_ns /= 4;
   if (startup_left_ != 0) --startup_left_;
   general_ns_ = now_ns + interval_ns;

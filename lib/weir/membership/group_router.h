@@ -97,11 +97,10 @@ class GroupRouter {
   using List = AddressList<Address>;
 
   uint64_t membership_ns() const noexcept {
-    return options_.robustness * options_.query_interval_ns +
-           options_.response_ns;
+    return robustness_ * interval_ns_ + options_.response_ns;
   }
   uint64_t last_member_time_ns() const noexcept {
-    return options_.robustness * options_.last_member_ns;
+    return robustness_ * options_.last_member_ns;
   }
   void OnQuery(const GroupMessage<Address>& query, const Address& from,
                uint64_t now_ns) noexcept;
@@ -130,6 +129,9 @@ class GroupRouter {
   BasicGroupTable<State> groups_;
   GroupRouterOptions options_;
   Address address_;
+  // Of the router that asks.
+  uint8_t robustness_;
+  uint64_t interval_ns_;
   // Of queries for all: when the next is due, how many are sent fast.
   uint64_t general_ns_ = 0;
   uint8_t startup_left_;
