@@ -207,8 +207,7 @@ TEST(UdpSourceTest, KeepsItsRate) {
   rig.Poll();
   const uint64_t begin_tsc = rig.lab().lcore.now_tsc();
   const size_t at_once = rig.sent();
-  EXPECT_GE(at_once, 1U);
-  EXPECT_LE(at_once, kDefaultBurst + 1);
+  EXPECT_EQ(at_once, 1U);
   while (rig.sent() < at_once + 50) rig.Poll();
   const double took_s =
       static_cast<double>(rig.lab().lcore.now_tsc() - begin_tsc) /

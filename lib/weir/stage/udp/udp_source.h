@@ -81,11 +81,16 @@ class UdpSource {
     std::array<std::byte, sizeof(SequenceStamp)> stamp;
     const std::span<const std::byte> front =
         std::span(stamp).first(stamps_ ? stamp.size() : 0);
-    // Who was held up may catch up on a burst.
+    // Who was held up may catch up on a burst; before the first datagram, and
+    // where there is no payload, nobody is.
     next_tsc_ = std::max(next_tsc_, now_tsc_ - std::min(now_tsc_, behind_tsc_));
+    if (sequence_ == 0) next_tsc_ = now_tsc_;
     while (next_tsc_ <= now_tsc_ && burst.size() < kDefaultBurst) {
       const auto bytes = payload_.Front();
-      if (!bytes) return;
+      if (!bytes) {
+        next_tsc_ = now_tsc_;
+        return;
+      }
       if (stamps_) WriteSequenceStamp(stamp, sequence_, wall_ns);
       Mbuf* const packet = headers_.Make(front, *bytes, lcore.cache());
       // Without mbufs it is tried again.
