@@ -1,8 +1,10 @@
 #include "apps/mcast/send_payload.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/mcast/group_flags.h"
 #include "weir/base/errno_status.h"
+#include "weir/base/unique_fd.h"
 
 ABSL_FLAG(uint32_t, size, 0,
           "bytes of payload of a datagram, at most, with its stamp; 1400, or, "
@@ -30,22 +33,31 @@ namespace {
 
 constexpr size_t kUsualBytes = 1400;
 
+// A file is sent from memory.
+constexpr size_t kMaxFileBytes = size_t{1} << 30;
+constexpr size_t kReadBytes = size_t{1} << 20;
+
 absl::StatusOr<std::vector<std::byte>> ReadFile(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::vector<char> chars{std::istreambuf_iterator<char>(file),
-                          std::istreambuf_iterator<char>()};
-  if (!file.good() && !file.eof()) {
-    return ErrnoStatus(errno == 0 ? EIO : errno,
-                       {.object = absl::StrCat("--file: ", path),
-                        .call = "read",
-                        .remedy = "name a file that can be read"});
+  const std::string object = absl::StrCat("--file: ", path);
+  const FailedCall failed = {.object = object,
+                             .call = "read",
+                             .remedy = "name a file that can be read"};
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.is_open()) return ErrnoStatus(errno, failed);
+  std::vector<std::byte> bytes;
+  for (;;) {
+    const size_t before = bytes.size();
+    if (before > kMaxFileBytes) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--file: want ", kMaxFileBytes, " bytes at most, and ",
+                       path, " has more; send it by --stdin"));
+    }
+    bytes.resize(before + kReadBytes);
+    const ssize_t got = read(fd.get(), bytes.data() + before, kReadBytes);
+    bytes.resize(before + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    if (got == 0) return bytes;
+    if (got < 0 && errno != EINTR) return ErrnoStatus(errno, failed);
   }
-  std::vector<std::byte> bytes(chars.size());
-  for (size_t i = 0; i < chars.size(); ++i) {
-    bytes[i] = static_cast<std::byte>(chars[i]);
-  }
-  return bytes;
 }
 
 // Bytes that show where one is lost or moved.

@@ -228,7 +228,8 @@ class CaptureTest(unittest.TestCase):
                 ('--split=word', '--split: want read, line or length'),
                 ('--split=line', '--split=line: want --stdin with it'),
                 ('--stdin --file=x', 'want one of them'),
-                ('--file=/does/not/exist', '--file: /does/not/exist: ')]:
+                ('--file=/does/not/exist', '--file: /does/not/exist: '),
+                ('--file=/', '--file: /: read: Is a directory')]:
             done = _run(*good, *flag.split())
             self.assertEqual(done.returncode, 1, flag)
             self.assertIn(says, done.stderr)
