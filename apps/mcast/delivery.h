@@ -104,6 +104,11 @@ class Deliver : private CountDatagrams {
         burst.Clear();
         return;
       }
+      if (has_given_up_) {
+        counts().abandoned.Add(burst.size());
+        burst.Clear();
+        return;
+      }
       if (has_enough()) {
         counts().surplus.Add(burst.size());
         burst.Clear();
@@ -119,8 +124,8 @@ class Deliver : private CountDatagrams {
         counts().failure.Set(static_cast<uint64_t>(sink_->failure()));
       } else if (outcome.delivered < wanted && !outcome.refused) {
         if (counts().hurry.value() == 0) return;
-        counts().abandoned.Add(burst.size());
-        burst.Clear();
+        // The sink may hold a part of the first one: nothing may follow it.
+        has_given_up_ = true;
       }
     }
   }
@@ -144,6 +149,7 @@ class Deliver : private CountDatagrams {
   }
 
   std::shared_ptr<Sink> sink_;
+  bool has_given_up_ = false;
 };
 
 static_assert(Outlet<CountDatagrams> && Outlet<Deliver>);

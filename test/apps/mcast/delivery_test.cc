@@ -120,6 +120,21 @@ TEST_F(DeliveryTest, WhatFindsNoRoomIsGivenUpWhenTheRunIsToEnd) {
   EXPECT_EQ(Drops(outlet, "no room at the end"), 2u);
 }
 
+// The sink may have a part of what was given up.
+TEST_F(DeliveryTest, NothingIsDeliveredBehindWhatWasGivenUp) {
+  Deliver outlet = MakeDeliver(0);
+  sink_->room = 1;
+  Fill({1, 2});
+  counts_->hurry.Set(1);
+  outlet.Send(burst_, lab_.lcore);
+  sink_->room = 5;
+  Fill({3});
+  outlet.Send(burst_, lab_.lcore);
+  EXPECT_TRUE(burst_.empty());
+  EXPECT_THAT(sink_->delivered, ElementsAre(1));
+  EXPECT_EQ(Drops(outlet, "no room at the end"), 2u);
+}
+
 TEST_F(DeliveryTest, DeliversAsManyAsAreWanted) {
   Deliver outlet = MakeDeliver(2);
   Fill({1, 2, 3});
