@@ -6,6 +6,12 @@
 #include "weir/net/group_address.h"
 
 namespace weir::mcast {
+namespace {
+
+// Between two tries to have what was refused.
+constexpr std::chrono::seconds kRefusedAgain(1);
+
+}  // namespace
 
 Proxy::Proxy(std::shared_ptr<PortGroups> upstream, ProxyGroups groups)
     : upstream_(std::move(upstream)),
@@ -51,16 +57,25 @@ void Proxy::Follow(const net::IpAddress& group, bool is_gone,
 
 void Proxy::Retry() {
   for (const net::IpAddress& group : std::exchange(late_, {})) TrySync(group);
+  const auto now = std::chrono::steady_clock::now();
+  if (refused_.empty() || now < again_) return;
+  again_ = now + kRefusedAgain;
+  const std::set<net::IpAddress> refused = refused_;
+  for (const net::IpAddress& group : refused) TrySync(group);
 }
 
 void Proxy::TrySync(const net::IpAddress& group) {
   const absl::Status synced = Sync(group);
   late_.erase(group);
-  if (synced.ok()) return;
+  if (synced.ok()) {
+    refused_.erase(group);
+    return;
+  }
   if (absl::IsUnavailable(synced)) {
     late_.insert(group);
     return;
   }
+  if (!refused_.insert(group).second) return;
   ++failed_;
   last_error_ = std::string(synced.message());
 }

@@ -4,6 +4,7 @@
 #ifndef APPS_MCAST_PROXY_H_
 #define APPS_MCAST_PROXY_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -75,6 +76,9 @@ class Proxy {
   std::map<net::IpAddress, GroupInterest> members_;
   // Groups that are not yet as they should be.
   std::set<net::IpAddress> late_;
+  // Those that could not be had, and when they are tried again.
+  std::set<net::IpAddress> refused_;
+  std::chrono::steady_clock::time_point again_{};
   uint64_t of_link_ = 0;
   uint64_t not_allowed_ = 0;
   uint64_t failed_ = 0;
