@@ -39,13 +39,20 @@ absl::StatusOr<std::vector<RecvPort>> FindPorts(std::span<Port> ports,
   if (ports.size() == 2) {
     const size_t paired = flags.sequence ? flags.sequence->pairs.size() : 0;
     if (2 * paired != flags.groups.size()) {
-      return absl::InvalidArgumentError(
-          "recv: with two ports want two lines in each --group, as A+B, one "
-          "for each port");
+      return absl::InvalidArgumentError(absl::StrCat(
+          "recv: with two ports want two lines in each --group, "
+          "as A+B, one for each port, got ",
+          flags.groups.size(), " groups of which ", 2 * paired, " are lines"));
     }
   } else if (ports.size() != 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "recv: want exactly 1 port, or 2 for two lines, got ", ports.size()));
+  }
+  if (ports.size() == 2 && ports[0].name() == ports[1].name()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("recv: want two ports with names of their own, got ",
+                     ports[0].name(), " twice; the ends of a wire are ",
+                     ports[0].name(), ",end=a and ,end=b"));
   }
   std::vector<RecvPort> found;
   for (Port& port : ports) {
@@ -66,8 +73,10 @@ absl::Status Recv(App& app) {
   if (!ports.ok()) return ports.status();
   const auto recv_ports = FindPorts(*ports, *flags);
   if (!recv_ports.ok()) return recv_ports.status();
-  // A pipe without reader is an error of a write, not the end.
+  // A pipe without reader and a file at its limit are errors of a write, not
+  // the end.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   const auto sink = OpenSink(flags->to);
   if (!sink.ok()) return sink.status();
   auto reception = LaunchRecv(app, *recv_ports, *flags, *sink);

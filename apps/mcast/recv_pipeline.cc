@@ -102,8 +102,10 @@ absl::StatusOr<Front> MakeFront(const std::vector<RecvPort>& ports,
     if (!joined.ok()) return joined;
   }
   reception.groups.push_back(*std::move(groups));
+  auto received = std::make_shared<GroupCounts>();
+  reception.received.push_back(received);
   return Front{&port, *std::move(hosts), *std::move(reassemble),
-               SelectUdp(flags.udp_port, reception.received)};
+               SelectUdp(flags.udp_port, std::move(received))};
 }
 
 // The end of the last pipeline, which begins with `launch(outlet)`: counts, or

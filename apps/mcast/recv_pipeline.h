@@ -33,7 +33,7 @@ ReassemblyOptions RecvReassembly();
 struct Reception {
   // Of each port.
   std::vector<std::shared_ptr<PortGroups>> groups;
-  std::shared_ptr<GroupCounts> received = std::make_shared<GroupCounts>();
+  std::vector<std::shared_ptr<const GroupCounts>> received;
   std::shared_ptr<DeliveryCounts> delivered =
       std::make_shared<DeliveryCounts>();
   // Null without --sequence; the two lines of each of its pairs.

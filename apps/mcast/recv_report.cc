@@ -42,11 +42,14 @@ std::vector<RecvReport::Line> RecvReport::Lines() const {
                       .count = {.group = group}};
     }
   }
-  for (const GroupCount& count : reception_.received->rows()) {
-    Line& line = lines[count.group];
-    line.group = count.group;
-    line.count = count;
-    if (line.method.empty()) line.method = "left";
+  for (const auto& received : reception_.received) {
+    for (const GroupCount& count : received->rows()) {
+      Line& line = lines[count.group];
+      line.group = count.group;
+      line.count.datagrams += count.datagrams;
+      line.count.bytes += count.bytes;
+      if (line.method.empty()) line.method = "left";
+    }
   }
   std::vector<Line> all;
   for (auto& [group, line] : lines) all.push_back(std::move(line));
@@ -83,9 +86,11 @@ std::string RecvReport::Table() const {
                           WithCommas(line.count.datagrams),
                           WithCommas(line.count.bytes));
   }
-  if (reception_.received->others() != 0) {
+  uint64_t others = 0;
+  for (const auto& received : reception_.received) others += received->others();
+  if (others != 0) {
     absl::StrAppendFormat(&text, "%-30s %-12s %14s\n", "others", "",
-                          WithCommas(reception_.received->others()));
+                          WithCommas(others));
   }
   const DeliveryCounts& delivered = *reception_.delivered;
   absl::StrAppend(&text, to_ == "none" ? "counted " : "delivered ",

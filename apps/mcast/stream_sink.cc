@@ -177,8 +177,9 @@ ssize_t StreamSink::Write() noexcept {
 }
 
 absl::Status StreamSink::FailureStatus(int failure) const {
-  const absl::string_view remedy =
-      failure == EPIPE ? "keep its reader alive" : "";
+  absl::string_view remedy;
+  if (failure == EPIPE) remedy = "keep its reader alive";
+  if (failure == EFBIG) remedy = "raise the limit of file sizes (ulimit -f)";
   return ErrnoStatus(failure, {.object = absl::StrCat("--to: ", name_),
                                .call = "write",
                                .remedy = remedy});

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "weir/base/errno_status.h"
 #include "weir/stage/chain_bytes.h"
@@ -26,6 +27,11 @@ constexpr int kTries = 3;
 absl::StatusOr<std::unique_ptr<Sink>> UdpSink::Open(const std::string& host,
                                                     const std::string& port) {
   const std::string name = absl::StrCat("--to: udp:", host, ":", port);
+  uint32_t number = 0;
+  if (!absl::SimpleAtoi(port, &number) || number == 0 || number > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": want a UDP port from 1 to 65535, got ", port));
+  }
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;
   hints.ai_flags = AI_NUMERICSERV;
@@ -38,17 +44,20 @@ absl::StatusOr<std::unique_ptr<Sink>> UdpSink::Open(const std::string& host,
                      "udp:[2001:db8::1]:5000"));
   }
   const std::unique_ptr<addrinfo, FreeAddresses> list(found);
-  UniqueFd fd(
-      socket(list->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.is_open()) {
-    return ErrnoStatus(errno, {.object = name, .call = "socket"});
+  // The first that there is a way to.
+  const char* call = "socket";
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    UniqueFd fd(
+        socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd.is_open()) continue;
+    if (connect(fd.get(), at->ai_addr, at->ai_addrlen) == 0) {
+      return std::unique_ptr<Sink>(new UdpSink(std::move(fd)));
+    }
+    call = "connect";
   }
-  if (connect(fd.get(), list->ai_addr, list->ai_addrlen) != 0) {
-    return ErrnoStatus(errno, {.object = name,
-                               .call = "connect",
-                               .remedy = "name a host that there is a way to"});
-  }
-  return std::unique_ptr<Sink>(new UdpSink(std::move(fd)));
+  return ErrnoStatus(errno, {.object = name,
+                             .call = call,
+                             .remedy = "name a host that there is a way to"});
 }
 
 Sink::Outcome UdpSink::Deliver(std::span<Mbuf* const> packets) noexcept {

@@ -226,6 +226,20 @@ class TwoLinesTest(SequenceCase):
         for port, line in zip(report['ports'], pair['lines']):
             self.assertEqual(line['received'],
                              _COUNT - port['device_counters']['rx_lost'])
+        came = {one['group']: one['datagrams'] for one in report['groups']}
+        self.assertEqual(
+            [came[group] for group in [_A, _B]],
+            [line['received'] + line['duplicates'] for line in pair['lines']])
+
+    def test_two_ports_have_names_of_their_own(self):
+        wire = f'wire:{self.wire}-same'
+        done = subprocess.run(
+            [_PROGRAM, 'recv', wire, wire, f'--group={_A}+{_B}',
+             f'--udp_port={_PORT}', '--ip=192.0.2.9', '--sequence=weir'],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=_PATIENCE_SECONDS, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f'got {wire} twice', done.stderr)
 
 
 def _checksum(data):
