@@ -159,11 +159,11 @@ def igmp_frame(source, to, message):
     return mac + b'\2\0\0\0\0\x99\x08\0' + ip + message
 
 
-def igmp_query(source, response_tenths=1):
+def igmp_query(source, response_tenths=1, interval_seconds=1):
     """A general query of version 3 (RFC 3376 §4.1)."""
     return igmp_frame(source, '224.0.0.1',
                       struct.pack('>BBH4sBBH', 0x11, response_tenths, 0,
-                                  bytes(4), 2, 125, 0))
+                                  bytes(4), 2, interval_seconds, 0))
 
 
 def igmp_report(source, records):

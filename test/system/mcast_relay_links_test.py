@@ -176,7 +176,7 @@ class LinksTest(relay_case.RelayCase):
             except socket.timeout:
                 break
             self.assertLess(time.monotonic(), end)
-        # When the other one is silent for long enough, all is as before.
+        # When the other one is silent for twice its interval, all is as before.
         while True:
             sender.send(b'ours again', GROUP, PORT)
             try:
