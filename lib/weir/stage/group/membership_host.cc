@@ -61,8 +61,7 @@ void MembershipHost<P>::OnBurst(Burst& burst, Lcore& lcore) noexcept {
                            ? counts_.drops[static_cast<size_t>(*fate.drop)]
                            : counts_.taken;
     counter.Add(1);
-    const std::array<Mbuf*, 1> gone = {packet};
-    lcore.cache().FreePackets(gone);
+    link_.Discard(*packet, lcore);
   }
   Say(burst, lcore, now_ns);
 }
