@@ -36,6 +36,13 @@ def _without(capabilities):
             ','.join('-' + name for name in capabilities)]
 
 
+def is_sanitized():
+    """Whether it is built with a sanitizer, which slows everything down."""
+    linked = subprocess.run(['ldd', PATH], stdout=subprocess.PIPE, text=True,
+                            check=True).stdout
+    return 'libasan' in linked or 'libtsan' in linked
+
+
 class Run:
     """An app that runs."""
 

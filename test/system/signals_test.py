@@ -3,7 +3,6 @@
 
 import os
 import signal
-import subprocess
 import tempfile
 import time
 import unittest
@@ -17,9 +16,7 @@ import table
 
 def _bound_seconds():
     """A second; more where a sanitizer slows everything down."""
-    linked = subprocess.run(['ldd', l2fwd.PATH], stdout=subprocess.PIPE,
-                            text=True, check=True).stdout
-    return 20 if 'libasan' in linked or 'libtsan' in linked else 1
+    return 20 if l2fwd.is_sanitized() else 1
 
 
 class SignalsTest(unittest.TestCase):
