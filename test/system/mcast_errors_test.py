@@ -3,11 +3,11 @@
 end: one clear line, nothing lost silently."""
 
 import os
+import resource
 import signal
 import subprocess
 import time
 import unittest
-import unittest.mock
 
 import groups
 import mcast
@@ -86,9 +86,13 @@ class FlagsTest(unittest.TestCase):
 
 class PlaceTest(mcast.KernelCase):
 
-    def failing(self, *arguments, stdout=None):
-        """The error of a run to which datagrams came that it cannot deliver."""
+    def failing(self, *arguments, stdout=None, file_bytes=None):
+        """The error of a run to which datagrams came that it cannot deliver;
+        its files may have so many bytes from when it has joined."""
         receiver = self.joined('packet:tokernel', *arguments, stdout=stdout)
+        if file_bytes is not None:
+            resource.prlimit(receiver.process.pid, resource.RLIMIT_FSIZE,
+                             (file_bytes, file_bytes))
         while receiver.process.poll() is None:
             self.send(GROUP, *[payload(9000, i) for i in range(20)])
         code, report = receiver.wait()
@@ -116,9 +120,7 @@ class PlaceTest(mcast.KernelCase):
 
     def test_a_file_that_may_not_grow(self):
         out = self.path('payload')
-        limited = ['sh', '-c', 'ulimit -f 64; exec "$0" "$@"', mcast.PROGRAM]
-        with unittest.mock.patch.object(mcast, 'COMMAND', limited):
-            error = self.failing(f'--to=file:{out}')
+        error = self.failing(f'--to=file:{out}', file_bytes=64 * 512)
         self.assertIn(f'--to: {out}: write: File too large', error)
         # Every byte it could have, in order.
         self.assertEqual(os.path.getsize(out), 64 * 512)
