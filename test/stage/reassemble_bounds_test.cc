@@ -2,6 +2,7 @@
 // and beyond it.
 
 #include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -164,6 +165,31 @@ TEST(ReassembleBoundsTest, ASourceHasNoMoreThanItsShare) {
   other.source = "10.0.0.99";
   rig.Send(FragmentFrame(other, 56, 52, false));
   EXPECT_THAT(rig.out(), ElementsAre(WholeFrame(other)));
+}
+
+// With 16 places for sources, one of six is likely to share that of a seventh.
+TEST(ReassembleBoundsTest, AFloodCostsNobodyElseWhoIsCountedWithItsSource) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 50; ++round) {
+    ReassemblySeed seed;
+    for (uint64_t& number : seed) number = random();
+    ReassemblyRig rig({.max_datagrams = 16,
+                       .max_fragments_per_datagram = 2,
+                       .max_fragments = 40,
+                       .max_fragments_per_source = 8,
+                       .seed = seed});
+    for (uint32_t source = 1; source <= 6; ++source) {
+      rig.Send(FirstFrom(source, 7));
+    }
+    for (uint32_t id = 1; id <= 100; ++id) rig.Send(FirstFrom(99, id));
+    EXPECT_GE(rig.drops(Reason::kSourceShare), 92);
+    for (uint32_t source = 1; source <= 6; ++source) {
+      Datagram datagram = UdpDatagram(false, 7, 100);
+      datagram.source = "10.0.0." + std::to_string(source);
+      rig.Send(FragmentFrame(datagram, 56, 52, false));
+    }
+    EXPECT_EQ(rig.out().size(), 6) << "round " << round;
+  }
 }
 
 TEST(ReassembleBoundsTest, WhatIsRememberedCountsForItsSource) {

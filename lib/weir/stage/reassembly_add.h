@@ -78,7 +78,7 @@ namespace weir {
   context.state = Context::State::kFree;
   context.CloseKey();
   index_.Erase(context.hash, context.place);
-  sources_[context.source]
+  SourceAt(context.source)
       .datagrams.Remove<&Context::source_older, &Context::source_newer>(
           contexts_, number);
   AgeOf(context).Remove<&Context::older, &Context::newer>(contexts_, number);

@@ -31,7 +31,7 @@ struct alignas(kCacheLine) ReassemblyContext {
   // Where the index has it: under which hash, at which place.
   uint32_t hash;
   uint32_t place;
-  // Where the source is counted.
+  // The hash of the source, which says where it is counted.
   uint32_t source;
   // Bytes of data held, and of the whole datagram once its end is known.
   uint32_t bytes;

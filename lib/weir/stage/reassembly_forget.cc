@@ -20,17 +20,36 @@ uint32_t ReassemblyTable::Oldest() const noexcept {
              : v6;
 }
 
+// The datagram that makes room where sources have their share, when one of
+// `opened` needs it. Several may be counted there, and one that floods must not
+// cost the others theirs: it is it that all but surely began the last datagram,
+// so its oldest goes, of a few that are looked at.
+uint32_t ReassemblyTable::VictimAt(const ReassemblySource& at,
+                                   uint32_t opened) const noexcept {
+  constexpr int kLookedAt = 8;
+  uint32_t last = at.datagrams.newest;
+  if (last == opened && contexts_[last].source_older != kNone) {
+    last = contexts_[last].source_older;
+  }
+  uint32_t next = at.datagrams.oldest;
+  for (int i = 0; i < kLookedAt && next != kNone; ++i) {
+    if (contexts_[next].source == contexts_[last].source) return next;
+    next = contexts_[next].source_newer;
+  }
+  return at.datagrams.oldest;
+}
+
 // Makes room for a fragment of context `number`; false, with the reason, if
 // that context itself had to go.
 bool ReassemblyTable::MakeRoom(uint32_t number, uint32_t bytes,
                                ReassemblyDrop& reason,
                                MbufCache& cache) noexcept {
-  const ReassemblySource& source = sources_[contexts_[number].source];
+  const ReassemblySource& source = SourceAt(contexts_[number].source);
   for (;;) {
     uint32_t victim;
     if (source.fragments >= max_fragments_per_source_) {
       reason = ReassemblyDrop::kSourceShare;
-      victim = source.datagrams.oldest;
+      victim = VictimAt(source, number);
     } else if (counts_.fragments_left == 0) {
       reason = ReassemblyDrop::kNoFragments;
       victim = Oldest();
@@ -67,7 +86,7 @@ void ReassemblyTable::FreeFragments(Context& context, ReassemblyDrop reason,
   free({batch.data(), count});
   const uint32_t fragments = context.fragments.size();
   counts_.packets.drops[static_cast<size_t>(reason)].Add(fragments);
-  sources_[context.source].fragments -= fragments;
+  SourceAt(context.source).fragments -= fragments;
   counts_.fragments_left += fragments;
   counts_.bytes_left += context.bytes;
   context.bytes = 0;
@@ -93,13 +112,13 @@ void ReassemblyTable::Forget(uint32_t number, ReassemblyDrop reason,
   if (context.newer != kNone) {
     const Context& next = contexts_[context.newer];
     index_.Prefetch(next.hash);
-    __builtin_prefetch(&sources_[next.source], 1);
+    __builtin_prefetch(&SourceAt(next.source), 1);
     __builtin_prefetch(&next.fragments, 1);
     if (next.is_ipv6()) __builtin_prefetch(&addresses_[context.newer], 1);
     if (next.newer != kNone) __builtin_prefetch(&contexts_[next.newer], 1);
   }
   if (context.state == Context::State::kRemembered) {
-    --sources_[context.source].fragments;
+    --SourceAt(context.source).fragments;
     counts_.datagrams.remembered.Set(counts_.datagrams.remembered.value() - 1);
   } else {
     FreeFragments(context, reason, cache);
@@ -113,7 +132,7 @@ void ReassemblyTable::Remember(uint32_t number, ReassemblyDrop reason,
                                MbufCache& cache) noexcept {
   Context& context = contexts_[number];
   FreeFragments(context, reason, cache);
-  ++sources_[context.source].fragments;
+  ++SourceAt(context.source).fragments;
   context.state = Context::State::kRemembered;
   context.CloseKey();
   context.reason = reason;

@@ -127,15 +127,15 @@ void ReassemblyTable::ApproachSources(
   for (const ReassemblyFragment& next : read) {
     if (next.follows || next.fault != ReassemblyFragment::Fault::kNone)
       continue;
-    __builtin_prefetch(&sources_[SourceOf(next)], 1);
+    __builtin_prefetch(&SourceAt(SourceHash(next, seed_)), 1);
   }
 }
 
 // A context for the datagram of `read`; the oldest makes room if there is none.
 [[gnu::always_inline]] inline uint32_t ReassemblyTable::Open(
     const ReassemblyFragment& read, uint64_t now, MbufCache& cache) noexcept {
-  const uint32_t source = SourceOf(read);
-  __builtin_prefetch(&sources_[source], 1);
+  const uint32_t source = SourceHash(read, seed_);
+  __builtin_prefetch(&SourceAt(source), 1);
   if (free_ == kNone) [[unlikely]] {
     Forget(Oldest(), ReassemblyDrop::kNoDatagrams, cache);
   }
@@ -161,7 +161,7 @@ void ReassemblyTable::ApproachSources(
                 sizeof(Ipv6Addresses));
   }
   AgeOf(context).Add<&Context::older, &Context::newer>(contexts_, number);
-  sources_[context.source]
+  SourceAt(context.source)
       .datagrams.Add<&Context::source_older, &Context::source_newer>(contexts_,
                                                                      number);
   ++counts_.begun;
@@ -265,7 +265,7 @@ ReassemblyTable::Result ReassemblyTable::Meet(uint32_t number,
   // Its room was taken already.
   ++counts_.fragments_left;
   counts_.bytes_left += read.bytes();
-  --sources_[contexts_[number].source].fragments;
+  --SourceAt(contexts_[number].source).fragments;
   if (met.place == FragmentSet::Place::kSame) {
     const Mbuf& held = cache.pool().mbuf(met.mbuf);
     const DataPlace there{&held, read.begin == 0 ? held.info().l4_offset : 0U};
@@ -285,7 +285,7 @@ ReassemblyTable::Result ReassemblyTable::Complete(uint32_t number,
   const Reassembled whole{.bytes = context.total,
                           .ecn_seen = context.ecn_seen,
                           .is_ipv6 = context.is_ipv6()};
-  sources_[context.source].fragments -= fragments;
+  SourceAt(context.source).fragments -= fragments;
   counts_.fragments_left += fragments;
   counts_.bytes_left += context.bytes;
   --counts_.pending;
@@ -356,7 +356,7 @@ ReassemblyTable::Run ReassemblyTable::AddBehind(const FragmentRun& run,
   last_ = number;
   counts_.fragments_left -= count;
   counts_.bytes_left -= run.bytes;
-  sources_[context.source].fragments += count;
+  SourceAt(context.source).fragments += count;
   context.bytes += run.bytes;
   context.ecn_seen = static_cast<uint8_t>(context.ecn_seen | run.ecn_seen);
   for (uint32_t i = 0; i < count; ++i) {

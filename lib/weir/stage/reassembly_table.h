@@ -165,13 +165,13 @@ class ReassemblyTable {
   bool HasRoom(const Context& context,
                const ReassemblyFragment& read) const noexcept {
     return counts_.fragments_left != 0 && read.bytes() <= counts_.bytes_left &&
-           sources_[context.source].fragments < max_fragments_per_source_;
+           SourceAt(context.source).fragments < max_fragments_per_source_;
   }
   void Reserve(const Context& context,
                const ReassemblyFragment& read) noexcept {
     --counts_.fragments_left;
     counts_.bytes_left -= read.bytes();
-    ++sources_[context.source].fragments;
+    ++SourceAt(context.source).fragments;
   }
   Result Drop(Mbuf& fragment, ReassemblyDrop reason, MbufCache& cache) noexcept;
   // The context of `read`, whatever its state; kNone if there is none.
@@ -183,13 +183,15 @@ class ReassemblyTable {
   }
   inline uint64_t Approach(std::span<ReassemblyFragment> read) const noexcept;
   void ApproachSources(std::span<const ReassemblyFragment> read) const noexcept;
-  uint32_t SourceOf(const ReassemblyFragment& read) const noexcept {
-    return SourceHash(read, seed_) & static_cast<uint32_t>(sources_.size() - 1);
+  // Where a source of this hash is counted, with others that it may share with.
+  ReassemblySource& SourceAt(uint32_t hash) const noexcept {
+    return sources_[hash & (sources_.size() - 1)];
   }
   Found FindOrOpen(const ReassemblyFragment& read, uint64_t now,
                    MbufCache& cache) noexcept;
   inline uint32_t Open(const ReassemblyFragment& read, uint64_t now,
                        MbufCache& cache) noexcept;
+  uint32_t VictimAt(const ReassemblySource& at, uint32_t opened) const noexcept;
   bool MakeRoom(uint32_t number, uint32_t bytes, ReassemblyDrop& reason,
                 MbufCache& cache) noexcept;
   Result InsertWithCare(uint32_t number, Mbuf& fragment,
