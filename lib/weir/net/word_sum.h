@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 
 namespace weir::net {
 
@@ -40,24 +41,28 @@ uint64_t LoadWord(const std::byte* at) noexcept {
   return word;
 }
 
-// `sum` and kWords words of eight bytes; on x86-64 the carry goes from one
-// addition to the next.
-template <size_t kWords>
-uint64_t AddWords(uint64_t sum, const std::byte* at) noexcept {
+// `sum` and words of eight bytes at `kPlaces`; on x86-64 the carry goes from
+// one addition to the next. Not a loop, as g++ leaves it one at -O2.
+template <size_t... kPlaces>
+inline uint64_t AddWordsAt(uint64_t sum, const std::byte* at,
+                           std::index_sequence<kPlaces...>) noexcept {
 #if defined(__x86_64__)
   unsigned long long total = sum;
   unsigned char carry = 0;
-  for (size_t i = 0; i < kWords; ++i) {
-    carry = __builtin_ia32_addcarryx_u64(
-        carry, total, LoadWord<uint64_t>(at + 8 * i), &total);
-  }
+  ((carry = __builtin_ia32_addcarryx_u64(
+        carry, total, LoadWord<uint64_t>(at + 8 * kPlaces), &total)),
+   ...);
   return AddAround(total, carry);
 #else
-  for (size_t i = 0; i < kWords; ++i) {
-    sum = AddAround(sum, LoadWord<uint64_t>(at + 8 * i));
-  }
+  ((sum = AddAround(sum, LoadWord<uint64_t>(at + 8 * kPlaces))), ...);
   return sum;
 #endif
+}
+
+// `sum` and kWords words of eight bytes.
+template <size_t kWords>
+inline uint64_t AddWords(uint64_t sum, const std::byte* at) noexcept {
+  return AddWordsAt(sum, at, std::make_index_sequence<kWords>{});
 }
 
 // Less than eight bytes as a word, by loads of fixed sizes: a call of memcpy
