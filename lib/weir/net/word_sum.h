@@ -1,5 +1,5 @@
 // The inner loop of the Internet checksum: straight code for headers, a form
-// for every CPU and one for AVX2 for what is longer.
+// for every CPU, one for AVX2 and one for AVX-512 for what is longer.
 
 #ifndef WEIR_NET_WORD_SUM_H_
 #define WEIR_NET_WORD_SUM_H_
@@ -19,6 +19,12 @@ uint64_t SumWordsPortably(std::span<const std::byte> bytes) noexcept;
 bool HasAvx2() noexcept;
 // The same by AVX2. Any thread.
 uint64_t SumWordsByAvx2(std::span<const std::byte> bytes) noexcept;
+
+// Whether SumWordsByAvx512 may be called, which takes AVX512F, AVX512BW and
+// AVX512_VNNI. Any thread.
+bool HasAvx512() noexcept;
+// The same by AVX-512. Any thread.
+uint64_t SumWordsByAvx512(std::span<const std::byte> bytes) noexcept;
 
 // The same in the fastest way that this CPU has; worth the call from
 // kMinLongBytes on. Any thread.
