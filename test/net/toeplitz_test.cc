@@ -5,17 +5,39 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <array>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "test/support/frame.h"
+#include "test/support/guarded_bytes.h"
 
 namespace weir::net {
 namespace {
 
 using Key = std::array<std::byte, kToeplitzKeyBytes>;
+using Hash = uint32_t (Toeplitz::*)(std::span<const std::byte>) const noexcept;
+
+// All ways that this CPU has.
+std::vector<std::pair<const char*, Hash>> Ways() {
+  std::vector<std::pair<const char*, Hash>> ways = {
+      {"chosen", &Toeplitz::Hash}, {"portable", &Toeplitz::HashPortably}};
+  if (Toeplitz::HasClmul()) ways.emplace_back("CLMUL", &Toeplitz::HashByClmul);
+  if (Toeplitz::HasGfni()) ways.emplace_back("GFNI", &Toeplitz::HashByGfni);
+  return ways;
+}
+
+void ExpectEach(const Toeplitz& toeplitz, std::span<const std::byte> input,
+                uint32_t expected) {
+  for (const auto& [name, hash] : Ways()) {
+    EXPECT_EQ((toeplitz.*hash)(input), expected)
+        << name << " of " << input.size() << " bytes";
+  }
+}
 
 struct Vector {
   const char* source;
@@ -41,12 +63,12 @@ void ExpectVector(const Vector& vector) {
   Bytes input;
   AppendAddress(vector.source, input);
   AppendAddress(vector.destination, input);
-  EXPECT_EQ(toeplitz.Hash(input), vector.of_addresses);
+  ExpectEach(toeplitz, input, vector.of_addresses);
   for (const int port : {vector.source_port, vector.destination_port}) {
     input.push_back(static_cast<std::byte>(port >> 8));
     input.push_back(static_cast<std::byte>(port & 0xff));
   }
-  EXPECT_EQ(toeplitz.Hash(input), vector.of_all);
+  ExpectEach(toeplitz, input, vector.of_all);
 }
 
 TEST(ToeplitzTest, GivesThePublishedValuesForIpv4) {
@@ -103,29 +125,50 @@ TEST(ToeplitzTest, IsItsDefinitionForAnyKeyAndLength) {
     const Toeplitz toeplitz(key);
     for (size_t size = 0; size <= kMaxToeplitzInputBytes; ++size) {
       const Bytes input = RandomBytes(size, seed + 1000);
-      const uint32_t expected = BitByBit(key, input);
-      EXPECT_EQ(toeplitz.Hash(input), expected) << size;
-      EXPECT_EQ(toeplitz.HashPortably(input), expected) << size;
-      if (!Toeplitz::HasClmul()) continue;
-      EXPECT_EQ(toeplitz.HashByClmul(input), expected) << size;
+      ExpectEach(toeplitz, input, BitByBit(key, input));
+    }
+  }
+}
+
+TEST(ToeplitzTest, IsItsDefinitionForEachBitOfTheInput) {
+  const Bytes bytes = RandomBytes(kToeplitzKeyBytes, 5);
+  Key key;
+  std::copy(bytes.begin(), bytes.end(), key.begin());
+  const Toeplitz toeplitz(key);
+  for (const size_t size : {8, 12, 32, 36}) {
+    Bytes input(size);
+    for (size_t bit = 0; bit < 8 * size; ++bit) {
+      input[bit / 8] = std::byte(0x80 >> bit % 8);
+      ExpectEach(toeplitz, input, BitByBit(key, input));
+      input[bit / 8] = std::byte{0};
     }
   }
 }
 
 TEST(ToeplitzTest, ReadsNothingBehindTheEnd) {
   const Toeplitz toeplitz(kPublishedToeplitzKey);
+  GuardedBytes memory;
+  std::ranges::copy(RandomBytes(kMaxToeplitzInputBytes, 4),
+                    memory.Last(kMaxToeplitzInputBytes).begin());
   for (size_t size = 0; size <= kMaxToeplitzInputBytes; ++size) {
-    const std::vector<std::byte> exact(size, std::byte{0x5a});
-    EXPECT_EQ(toeplitz.Hash(exact), toeplitz.HashPortably(exact));
+    const std::span<const std::byte> input = memory.Last(size);
+    // The same in front of bytes that are not to be looked at either.
+    Bytes longer(input.begin(), input.end());
+    longer.resize(size + 64, std::byte{0xff});
+    ExpectEach(toeplitz, input, toeplitz.HashPortably(input));
+    ExpectEach(toeplitz, std::span(longer).first(size),
+               toeplitz.HashPortably(input));
   }
 }
 
 TEST(ToeplitzTest, EndsWhereTheKeyEnds) {
   const Toeplitz toeplitz(kPublishedToeplitzKey);
-  Bytes input = RandomBytes(kMaxToeplitzInputBytes + 8, 3);
-  const uint32_t whole = toeplitz.Hash(input);
-  input.resize(kMaxToeplitzInputBytes);
-  EXPECT_EQ(toeplitz.Hash(input), whole);
+  const Bytes input = RandomBytes(kMaxToeplitzInputBytes + 8, 3);
+  const std::span covered = std::span(input).first(kMaxToeplitzInputBytes);
+  for (size_t size = covered.size(); size <= input.size(); ++size) {
+    ExpectEach(toeplitz, std::span(input).first(size),
+               toeplitz.HashPortably(covered));
+  }
 }
 
 }  // namespace

@@ -56,32 +56,50 @@ uint32_t Toeplitz::HashPortably(
 
 namespace {
 
-// Two addresses of IPv4 and two ports: what most packets have.
-constexpr size_t kIpv4Bytes = 12;
+// Addresses with and without ports: the sizes that have a way of their own,
+// as a vector put together in memory would be waited for.
+constexpr size_t kIpv4PortBytes = 12;
+constexpr size_t kIpv4AddressBytes = 8;
+constexpr size_t kIpv6PortBytes = kMaxToeplitzInputBytes;
+constexpr size_t kIpv6AddressBytes = 32;
 
-uint64_t LoadWord(const std::byte* at) noexcept {
-  uint64_t word;
-  std::memcpy(&word, at, sizeof word);
-  return word;
+bool IsOfIpv4(std::span<const std::byte> input) noexcept {
+  return input.size() == kIpv4PortBytes || input.size() == kIpv4AddressBytes;
 }
 
-// Up to eight bytes, as the first ones of a word. Ports are four: a word that
-// was put together in memory would be waited for.
-uint64_t LoadEnd(const std::byte* at, size_t size) noexcept {
-  if (size == 8) return LoadWord(at);
-  if (size == 4) {
-    uint32_t half;
-    std::memcpy(&half, at, sizeof half);
-    return half;
-  }
-  uint64_t word = 0;
-  std::memcpy(&word, at, size);
-  return word;
+bool IsOfIpv6(std::span<const std::byte> input) noexcept {
+  return input.size() >= kIpv6PortBytes || input.size() == kIpv6AddressBytes;
+}
+
+__m128i Load16(const std::byte* at) noexcept {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+}
+
+__m128i Load8(const std::byte* at) noexcept {
+  return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at));
+}
+
+__m128i Load4(const std::byte* at) noexcept {
+  int word;
+  std::memcpy(&word, at, sizeof word);
+  return _mm_cvtsi32_si128(word);
+}
+
+// With zeros in the place of ports that are not there.
+__m128i LoadOfIpv4(std::span<const std::byte> input) noexcept {
+  const std::byte* const at = input.data();
+  if (input.size() == kIpv4AddressBytes) return Load8(at);
+  return _mm_unpacklo_epi64(Load8(at), Load4(at + kIpv4AddressBytes));
+}
+
+__m128i LoadPortsOfIpv6(std::span<const std::byte> input) noexcept {
+  if (input.size() == kIpv6AddressBytes) return _mm_setzero_si128();
+  return Load4(input.data() + kIpv6AddressBytes);
 }
 
 // 16 bytes, each with its bits in the other order, so that the bits of the
 // input rise from the first to the last.
-__attribute__((target("pclmul,ssse3"))) __m128i Reverse(
+__attribute__((target("ssse3"))) __m128i ReverseBySsse3(
     __m128i bytes) noexcept {
   const __m128i low = _mm_set1_epi8(0xf);
   const __m128i reversed =
@@ -93,10 +111,18 @@ __attribute__((target("pclmul,ssse3"))) __m128i Reverse(
   return _mm_or_si128(to_high, to_low);
 }
 
-__m128i Pair(uint64_t low, uint64_t high) noexcept {
-  return _mm_set_epi64x(static_cast<long long>(high),
-                        static_cast<long long>(low));
+__attribute__((target("gfni"))) __m128i ReverseByGfni(__m128i bytes) noexcept {
+  // Byte i has the bits that add to bit 7 - i: of it, bit i alone.
+  const __m128i matrix = _mm_set1_epi64x(
+      static_cast<int64_t>(uint64_t{0x80'40'20'10'08'04'02'01}));
+  return _mm_gf2p8affine_epi64_epi8(bytes, matrix, 0);
 }
+
+// Bit j of the hash is the sum over all i of input bit i times key bit i + j.
+// With 64 bits of the input as a polynomial that rises, and 64 of the key as
+// one that falls, that is the coefficient of x^(63 - j) of their product, and
+// where i + j is beyond the 64 bits, that of x^(127 - j) of the product with
+// the next 64 of the key.
 
 // The hash out of the products of words with the words of the key at their
 // place, and with those that come next.
@@ -106,6 +132,35 @@ uint32_t Sum(__m128i here, __m128i beyond) noexcept {
                                32);
 }
 
+// Of the ports no bit reaches beyond the second word of the key.
+__attribute__((target("pclmul"))) uint32_t HashOfIpv4(
+    __m128i bits, const uint64_t* words) noexcept {
+  const __m128i key = _mm_load_si128(reinterpret_cast<const __m128i*>(words));
+  return Sum(_mm_xor_si128(_mm_clmulepi64_si128(bits, key, 0x00),
+                           _mm_clmulepi64_si128(bits, key, 0x11)),
+             _mm_clmulepi64_si128(bits, key, 0x10));
+}
+
+// Of the ports no bit reaches beyond the last word of the key.
+__attribute__((target("pclmul"))) uint32_t HashOfIpv6(
+    __m128i source, __m128i destination, __m128i ports,
+    const uint64_t* words) noexcept {
+  const auto* const keys = reinterpret_cast<const __m128i*>(words);
+  const __m128i key0 = _mm_load_si128(keys);
+  const __m128i key2 = _mm_load_si128(keys + 1);
+  const __m128i key4 = _mm_load_si128(keys + 2);
+  __m128i here = _mm_clmulepi64_si128(source, key0, 0x00);
+  here = _mm_xor_si128(here, _mm_clmulepi64_si128(source, key0, 0x11));
+  here = _mm_xor_si128(here, _mm_clmulepi64_si128(destination, key2, 0x00));
+  here = _mm_xor_si128(here, _mm_clmulepi64_si128(destination, key2, 0x11));
+  here = _mm_xor_si128(here, _mm_clmulepi64_si128(ports, key4, 0x00));
+  __m128i beyond = _mm_clmulepi64_si128(source, key0, 0x10);
+  beyond = _mm_xor_si128(beyond, _mm_clmulepi64_si128(source, key2, 0x01));
+  beyond = _mm_xor_si128(beyond, _mm_clmulepi64_si128(destination, key2, 0x10));
+  beyond = _mm_xor_si128(beyond, _mm_clmulepi64_si128(destination, key4, 0x01));
+  return Sum(here, beyond);
+}
+
 }  // namespace
 
 bool Toeplitz::HasClmul() noexcept {
@@ -113,43 +168,31 @@ bool Toeplitz::HasClmul() noexcept {
          __builtin_cpu_supports("ssse3") != 0;
 }
 
-// Bit j of the hash is the sum over all i of input bit i times key bit i + j.
-// With 64 bits of the input as a polynomial that rises, and 64 of the key as
-// one that falls, that is the coefficient of x^(63 - j) of their product, and
-// where i + j is beyond the 64 bits, that of x^(127 - j) of the product with
-// the next 64 of the key.
 __attribute__((target("pclmul,ssse3"))) uint32_t Toeplitz::HashByClmul(
     std::span<const std::byte> input) const noexcept {
-  const std::byte* at = input.data();
-  const auto* keys = reinterpret_cast<const __m128i*>(words_.data());
-  __m128i key = _mm_load_si128(keys);
-  if (input.size() == kIpv4Bytes) {
-    // Of the last 32 bits none reaches beyond the second word of the key.
-    const __m128i bits = Reverse(Pair(LoadWord(at), LoadEnd(at + 8, 4)));
-    return Sum(_mm_xor_si128(_mm_clmulepi64_si128(bits, key, 0x00),
-                             _mm_clmulepi64_si128(bits, key, 0x11)),
-               _mm_clmulepi64_si128(bits, key, 0x10));
+  if (IsOfIpv4(input)) {
+    return HashOfIpv4(ReverseBySsse3(LoadOfIpv4(input)), words_.data());
   }
-  size_t left = std::min(input.size(), kMaxToeplitzInputBytes);
-  __m128i here = _mm_setzero_si128();
-  __m128i beyond = here;
-  while (left > 8) {
-    const size_t high = std::min<size_t>(left - 8, 8);
-    const __m128i bits = Reverse(Pair(LoadWord(at), LoadEnd(at + 8, high)));
-    here = _mm_xor_si128(here, _mm_clmulepi64_si128(bits, key, 0x00));
-    beyond = _mm_xor_si128(beyond, _mm_clmulepi64_si128(bits, key, 0x10));
-    here = _mm_xor_si128(here, _mm_clmulepi64_si128(bits, key, 0x11));
-    key = _mm_load_si128(++keys);
-    beyond = _mm_xor_si128(beyond, _mm_clmulepi64_si128(bits, key, 0x01));
-    at += 8 + high;
-    left -= 8 + high;
+  if (!IsOfIpv6(input)) return HashPortably(input);
+  const std::byte* const at = input.data();
+  return HashOfIpv6(ReverseBySsse3(Load16(at)), ReverseBySsse3(Load16(at + 16)),
+                    ReverseBySsse3(LoadPortsOfIpv6(input)), words_.data());
+}
+
+bool Toeplitz::HasGfni() noexcept {
+  return __builtin_cpu_supports("pclmul") != 0 &&
+         __builtin_cpu_supports("gfni") != 0;
+}
+
+__attribute__((target("pclmul,gfni"))) uint32_t Toeplitz::HashByGfni(
+    std::span<const std::byte> input) const noexcept {
+  if (IsOfIpv4(input)) {
+    return HashOfIpv4(ReverseByGfni(LoadOfIpv4(input)), words_.data());
   }
-  if (left != 0) {
-    const __m128i bits = Reverse(Pair(LoadEnd(at, left), 0));
-    here = _mm_xor_si128(here, _mm_clmulepi64_si128(bits, key, 0x00));
-    beyond = _mm_xor_si128(beyond, _mm_clmulepi64_si128(bits, key, 0x10));
-  }
-  return Sum(here, beyond);
+  if (!IsOfIpv6(input)) return HashPortably(input);
+  const std::byte* const at = input.data();
+  return HashOfIpv6(ReverseByGfni(Load16(at)), ReverseByGfni(Load16(at + 16)),
+                    ReverseByGfni(LoadPortsOfIpv6(input)), words_.data());
 }
 
 #else
@@ -158,6 +201,12 @@ bool Toeplitz::HasClmul() noexcept { return false; }
 
 uint32_t Toeplitz::HashByClmul(
     std::span<const std::byte> input) const noexcept {
+  return HashPortably(input);
+}
+
+bool Toeplitz::HasGfni() noexcept { return false; }
+
+uint32_t Toeplitz::HashByGfni(std::span<const std::byte> input) const noexcept {
   return HashPortably(input);
 }
 

@@ -47,7 +47,8 @@ class Toeplitz {
   // destination port, as far as they take part. Takes the fastest way that this
   // CPU has.
   uint32_t Hash(std::span<const std::byte> input) const noexcept {
-    return has_clmul_ ? HashByClmul(input) : HashPortably(input);
+    if (way_ == Way::kGfni) return HashByGfni(input);
+    return way_ == Way::kClmul ? HashByClmul(input) : HashPortably(input);
   }
 
   // The same on any CPU.
@@ -55,13 +56,27 @@ class Toeplitz {
 
   // Whether HashByClmul may be called.
   static bool HasClmul() noexcept;
-  // The same by carry-less multiplication (PCLMULQDQ and SSSE3).
+  // The same by carry-less multiplication (PCLMULQDQ and SSSE3); portably if
+  // the size is not that of two addresses, with ports or without.
   uint32_t HashByClmul(std::span<const std::byte> input) const noexcept;
 
+  // Whether HashByGfni may be called.
+  static bool HasGfni() noexcept;
+  // The same as HashByClmul, with GFNI in place of SSSE3.
+  uint32_t HashByGfni(std::span<const std::byte> input) const noexcept;
+
  private:
+  enum class Way : uint8_t { kPortable, kClmul, kGfni };
+
+  // Of those that this CPU has.
+  static Way FastestWay() noexcept {
+    if (HasGfni()) return Way::kGfni;
+    return HasClmul() ? Way::kClmul : Way::kPortable;
+  }
+
   // The key as numbers of 64 bits, and a 0 to multiply the end by.
   alignas(16) std::array<uint64_t, 6> words_;
-  bool has_clmul_ = HasClmul();
+  Way way_ = FastestWay();
   // What half a byte adds, by its place and its value: 4.5 KiB, which stays in
   // L1 where a table by byte (36 KiB) would not.
   std::array<std::array<uint32_t, 16>, 2 * kMaxToeplitzInputBytes> halves_;
