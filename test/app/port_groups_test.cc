@@ -25,6 +25,9 @@
 namespace weir {
 namespace {
 
+// For what takes 50 ms at most.
+constexpr std::chrono::seconds kPatience(20);
+
 using testing::FakeOutlet;
 using testing::FrameBytes;
 using ::testing::HasSubstr;
@@ -85,6 +88,17 @@ class PortGroupsTest : public ::testing::Test {
     std::vector<FrameBytes> frames;
     testing::ReceiveInto(wire_.from.rx[0], wire_.lab.lcore, frames);
     return frames;
+  }
+  // What came there until routers were told of all.
+  std::vector<FrameBytes> SaidUntilSettled(const PortGroups& groups) {
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<FrameBytes> all;
+    do {
+      const std::vector<FrameBytes> said = Said();
+      all.insert(all.end(), said.begin(), said.end());
+    } while (!groups.is_settled() &&
+             std::chrono::steady_clock::now() - begin < kPatience);
+    return all;
   }
   std::vector<FrameBytes> Passed(const FrameBytes& frame) {
     EXPECT_TRUE(testing::SendOne(wire_.from.tx[0], wire_.lab.lcore, frame));
@@ -200,9 +214,12 @@ TEST_F(PortGroupsTest, IsSettledOnceRoutersWereTold) {
   EXPECT_TRUE(groups_->is_settled());
   groups_->LeaveAll();
   EXPECT_FALSE(groups_->is_settled());
-  const std::vector<FrameBytes> said = Said();
-  ASSERT_THAT(said, SizeIs(1));
-  EXPECT_EQ(RecordOf(said[0]), "type 3 233.252.0.5");
+  // As often as has to be (RFC 3376 §5.1).
+  const std::vector<FrameBytes> said = SaidUntilSettled(*groups_);
+  ASSERT_THAT(said, SizeIs(2));
+  for (const FrameBytes& one : said) {
+    EXPECT_EQ(RecordOf(one), "type 3 233.252.0.5");
+  }
   EXPECT_TRUE(groups_->is_settled());
   EXPECT_THAT(groups_->joined(), SizeIs(1));
 }
@@ -226,7 +243,7 @@ TEST_F(PortGroupsTest, WaitsForAnLcoreThatDoesNotFollowNoLongerThanItIsTold) {
   EXPECT_GE(took, std::chrono::milliseconds(20));
   EXPECT_FALSE(ports["wire"]->is_settled());
   EXPECT_EQ(asked, 1);
-  Said();
+  SaidUntilSettled(*ports["wire"]);
   EXPECT_TRUE(ports["wire"]->is_settled());
 }
 

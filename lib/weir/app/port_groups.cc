@@ -160,10 +160,9 @@ void PortGroups::LookAtLink() {
 }
 
 void PortGroups::LeaveAll() {
-  for (const auto& [group, joined] : joined_) {
-    // Of an lcore that does not follow nobody can be told.
-    LeaveHost(group).IgnoreError();
-  }
+  // Of an lcore that does not follow nobody can be told.
+  if (hosts_.igmp.has_value()) hosts_.igmp->LeaveAll().IgnoreError();
+  if (hosts_.mld.has_value()) hosts_.mld->LeaveAll().IgnoreError();
 }
 
 bool PortGroups::is_settled() const {

@@ -93,8 +93,8 @@ class PortGroups {
 
   // Leaves all groups. They stay in joined(), for reports.
   void LeaveAll();
-  // Whether routers were told, at least once, of all that was asked; also if
-  // there is no link to tell them by.
+  // Whether routers were told of all that was asked, at least once, and of
+  // LeaveAll as often as has to be; also if there is no link to tell them by.
   bool is_settled() const;
 
  private:

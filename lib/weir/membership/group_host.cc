@@ -34,6 +34,7 @@ bool GroupHost<P>::Set(const Address& group, FilterMode mode,
   }
   const bool was_member = state->is_member();
   const bool has_changed = state->Change(mode, sources, robustness_);
+  hurries_ = hurries_ && !state->is_member();
   if (!P::IsReported(group)) {
     state->sends_left = 0;
     state->ForgetSources();
@@ -56,6 +57,21 @@ bool GroupHost<P>::Set(const Address& group, FilterMode mode,
   if (state->is_finished()) groups_.Remove(*state);
   UpdateNext();
   return true;
+}
+
+template <typename P>
+void GroupHost<P>::LeaveAll(uint64_t now_ns) noexcept {
+  hurries_ = true;
+  for (size_t i = groups_.size(); i != 0; --i) {
+    const Address group = groups_.all()[i - 1].group;
+    Set(group, FilterMode::kInclude, {}, now_ns);
+  }
+  // Also of those that were being left.
+  for (State& state : groups_.all()) {
+    if (state.change_ns == kNever) continue;
+    state.change_ns = std::min(state.change_ns, now_ns + RandomPause());
+  }
+  UpdateNext();
 }
 
 // Makes room: a group that nobody wants any more, best one of which that was
@@ -263,7 +279,7 @@ void GroupHost<P>::PlanChange(State& state, uint64_t now_ns) noexcept {
     state.DropTold();
   }
   if (is_again) {
-    state.change_ns = now_ns + Random(P::UnsolicitedNs(version_));
+    state.change_ns = now_ns + RandomPause();
   }
 }
 

@@ -66,6 +66,16 @@ class GroupHost {
   bool Set(const Address& group, FilterMode mode,
            std::span<const Address> sources, uint64_t now_ns) noexcept;
 
+  // From now on no group is wanted, and that is to be over soon: what has to be
+  // said again is said so within kHurriedNs, less than routers are given
+  // otherwise (RFC 3376 §5.1: any time up to a second).
+  void LeaveAll(uint64_t now_ns) noexcept;
+  static constexpr uint64_t kHurriedNs = 50'000'000;
+  // Whether it was called, and there is something left to say.
+  bool is_leaving_all() const noexcept {
+    return hurries_ && groups_.size() != 0;
+  }
+
   // What a router or another host says; it came to this host.
   void OnMessage(const GroupMessage<Address>& message,
                  uint64_t now_ns) noexcept;
@@ -113,6 +123,10 @@ class GroupHost {
     return version_ == Protocol::kNewestVersion;
   }
   uint64_t Random(uint64_t max_ns) noexcept;
+  // To the next time that a change is said.
+  uint64_t RandomPause() noexcept {
+    return Random(hurries_ ? kHurriedNs : Protocol::UnsolicitedNs(version_));
+  }
   void OnQuery(const GroupMessage<Address>& query, uint64_t now_ns) noexcept;
   void OnGroupQuery(State& state, const GroupMessage<Address>& query,
                     uint64_t now_ns) noexcept;
@@ -140,6 +154,8 @@ class GroupHost {
   // Of the answer for all groups.
   uint64_t response_ns_ = kNever;
   uint64_t next_ns_ = kNever;
+  // Since LeaveAll, until something is wanted again.
+  bool hurries_ = false;
   std::mt19937_64 random_;
 };
 

@@ -5,7 +5,6 @@
 #define WEIR_MEMBERSHIP_GROUP_REQUESTS_H_
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <map>
@@ -17,13 +16,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "weir/base/counter.h"
 #include "weir/membership/group_host.h"
+#include "weir/membership/group_mailbox.h"
 #include "weir/membership/group_message.h"
 #include "weir/net/group_address.h"
 #include "weir/net/ip_text.h"
-#include "weir/ring/ring_bell.h"
-#include "weir/ring/spsc_ring.h"
 
 namespace weir {
 
@@ -33,30 +30,6 @@ struct GroupWish {
   FilterMode mode = FilterMode::kExclude;
   std::vector<Address> sources = {};
 };
-
-namespace internal {
-
-// `count` sources; a group of zeros: Refresh.
-template <typename Address>
-struct GroupRequest {
-  Address group;
-  FilterMode mode;
-  uint32_t count;
-  std::array<Address, kMaxGroupSources> sources;
-};
-
-template <typename Address>
-struct GroupMailbox {
-  explicit GroupMailbox(uint32_t capacity) : requests(capacity) {}
-
-  SpscRing<GroupRequest<Address>> requests;
-  RingBell bell;
-  // Requests that were followed, and all that came of them said at least once.
-  Counter followed;
-  Counter said;
-};
-
-}  // namespace internal
 
 // The control thread's end. Keeps what it asked for, so that mistakes are
 // errors of the call that makes them. Movable. Control thread only.
@@ -98,14 +71,22 @@ class GroupControl {
 
   // Has all groups said again, as behind a link that was gone.
   absl::Status Refresh() {
-    return Ask(Address{}, {.mode = FilterMode::kInclude});
+    return Ask(Address{}, {.mode = FilterMode::kExclude});
+  }
+
+  // Wants nothing any more, and that said soon: GroupHost::LeaveAll.
+  // Unavailable as above.
+  absl::Status LeaveAll() {
+    absl::Status asked = Ask(Address{}, {.mode = FilterMode::kInclude});
+    if (asked.ok()) wanted_.clear();
+    return asked;
   }
 
   // What is wanted.
   const std::map<Address, Wish>& wanted() const noexcept { return wanted_; }
 
   // Whether all requests were followed and what came of them was said at least
-  // once.
+  // once, of LeaveAll as often as has to be.
   bool is_settled() const noexcept { return mailbox_->said.value() == asked_; }
 
  private:
@@ -193,7 +174,7 @@ class RequestedHost {
   std::optional<GroupOutgoing<Address>> Take(std::span<std::byte> out,
                                              uint64_t now_ns) noexcept {
     auto message = host_.Take(out, now_ns);
-    if (!message) mailbox_->said.Set(mailbox_->followed.value());
+    if (!message) NoteSaid();
     return message;
   }
 
@@ -207,7 +188,8 @@ class RequestedHost {
   void Follow(const internal::GroupRequest<Address>& request,
               uint64_t now_ns) noexcept {
     if (request.group == Address{}) {
-      host_.Refresh(now_ns);
+      request.mode == FilterMode::kExclude ? host_.Refresh(now_ns)
+                                           : host_.LeaveAll(now_ns);
     } else {
       // The control thread saw to it that there is room; groups that are being
       // left, which it has counted out already, make some.
@@ -215,8 +197,13 @@ class RequestedHost {
                 {request.sources.data(), request.count}, now_ns);
     }
     mailbox_->followed.Add(1);
-    if (host_.next_ns() > now_ns)
-      mailbox_->said.Set(mailbox_->followed.value());
+    if (host_.next_ns() > now_ns) NoteSaid();
+  }
+
+  // There is nothing to say now.
+  void NoteSaid() noexcept {
+    if (host_.is_leaving_all()) return;
+    mailbox_->said.Set(mailbox_->followed.value());
   }
 
   std::shared_ptr<internal::GroupMailbox<Address>> mailbox_;
