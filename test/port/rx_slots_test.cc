@@ -54,6 +54,39 @@ TEST(SegmentsForTest, LeavesTheHeadroomFreeInTheFirstOnly) {
   EXPECT_EQ(SegmentsFor(65557, 2048, 128), 33u);
 }
 
+TEST(ColoursForTest, UsesTheRoomBehindTheLongestFrame) {
+  // 398 bytes are left of a chunk.
+  EXPECT_EQ(ColoursFor(1522, 2048, 128), 4u);
+  EXPECT_EQ(ColoursFor(1920 - 7 * 64, 2048, 128), 8u);
+  EXPECT_EQ(ColoursFor(1920 - 7 * 64 + 1, 2048, 128), 4u);
+  EXPECT_EQ(ColoursFor(64, 2048, 128), 8u);
+  EXPECT_EQ(ColoursFor(1920 - 64, 2048, 128), 2u);
+  EXPECT_EQ(ColoursFor(1920 - 63, 2048, 128), 1u);
+  EXPECT_EQ(ColoursFor(1920, 2048, 128), 1u);
+  EXPECT_EQ(ColoursFor(9000, 2048, 128), 1u);
+}
+
+// Lines that are next to each other in the caches, and room for the longest
+// frame behind each.
+TEST(RxSlotsTest, BeginsFramesInPlacesThatDiffer) {
+  Lab lab;
+  RxSlots slots(*lab.pool, 8, 1, kLkey, 4);
+  ASSERT_EQ(slots.Fill(0, 8, lab.lcore.cache()), 8u);
+  const uint32_t chunk = lab.pool->chunk_bytes();
+  const uint32_t headroom = lab.pool->headroom_bytes();
+  for (uint32_t slot = 0; slot < 8; ++slot) {
+    const ibv_sge& sge = *slots.scatter_list(slot);
+    EXPECT_EQ(sge.addr % chunk, headroom + 64 * (slot % 4)) << slot;
+    EXPECT_EQ(sge.length, chunk - headroom - 3 * 64);
+    EXPECT_LE(sge.addr % chunk + sge.length, chunk);
+    const FrameBytes frame = CountingFrame(sge.length);
+    Scatter(&sge, frame);
+    const MbufPtr packet = Take(slots, slot, sge.length, lab);
+    EXPECT_EQ(BytesOf(*packet), frame);
+    EXPECT_GE(packet->headroom_bytes(), headroom);
+  }
+}
+
 TEST(RxSlotsTest, PostsTheChunkBehindTheHeadroom) {
   Lab lab;
   RxSlots slots(*lab.pool, 8, 1, kLkey);

@@ -170,7 +170,7 @@ class MbufPool {
     uint32_t mbufs = 0;
     // Bytes of a chunk: a power of two from 512 to 65536.
     uint32_t chunk_bytes = 2048;
-    // Bytes that receives leave in front of a frame, for encapsulation.
+    // Bytes that receives leave in front of a frame, at least: encapsulation.
     uint32_t headroom_bytes = 128;
     // One for each lcore that takes or gives mbufs; up to 4096.
     uint32_t caches = 1;

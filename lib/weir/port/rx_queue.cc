@@ -19,6 +19,11 @@
 namespace weir {
 namespace {
 
+// The longest frame of the port.
+uint32_t FrameBytes(const PortContext& context) {
+  return static_cast<uint32_t>(context.info.mtu_bytes + net::kL2OverheadBytes);
+}
+
 // How often an empty completion queue is looked at again for the completions
 // of what failed.
 constexpr uint32_t kMaxEmptyPolls = 1000;
@@ -27,8 +32,7 @@ constexpr uint32_t kMaxEmptyPolls = 1000;
 absl::StatusOr<RxEndOptions> EndOptions(const PortContext& context,
                                         const MbufPool& pool,
                                         const RxQueue::Options& options) {
-  const auto frame_bytes =
-      static_cast<uint32_t>(context.info.mtu_bytes + net::kL2OverheadBytes);
+  const uint32_t frame_bytes = FrameBytes(context);
   const uint32_t segments =
       SegmentsFor(frame_bytes, pool.chunk_bytes(), pool.headroom_bytes());
   const int max = context.device->attributes().max_sge;
@@ -82,7 +86,9 @@ RxQueue::RxQueue(std::shared_ptr<PortContext> context, const MbufPool& pool,
       context_(std::move(context)),
       name_(QueueName(context_->info, "rx", index, context_->info.queues.rx)),
       slots_(pool, std::bit_floor(std::min(options.depth, end->depth())),
-             options.segments, context_->region.lkey()),
+             options.segments, context_->region.lkey(),
+             ColoursFor(FrameBytes(*context_), pool.chunk_bytes(),
+                        pool.headroom_bytes())),
       end_(std::move(end)) {
   refill_ = std::clamp(slots_.depth() / 2, 1U, kRefill);
   for (uint32_t i = 0; i < kRefill; ++i) {

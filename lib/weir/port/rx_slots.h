@@ -23,14 +23,23 @@ namespace weir {
 uint32_t SegmentsFor(uint32_t frame_bytes, uint32_t chunk_bytes,
                      uint32_t headroom_bytes) noexcept;
 
+// In how many places of a chunk, a cache line apart, a frame may begin that is
+// alone in it: a power of two, up to 8, 1 if there is no room for more. Chunks
+// stand at multiples of a power of two, so that frames that all began in the
+// same place would share a few sets of the caches (docs/decisions, 14). Any
+// thread.
+uint32_t ColoursFor(uint32_t frame_bytes, uint32_t chunk_bytes,
+                    uint32_t headroom_bytes) noexcept;
+
 // Owns the mbufs in it; what is left when it goes returns to the cache that was
 // last used for Fill, whose lcore must have stopped by then. Movable. Owner
 // lcore only.
 class RxSlots {
  public:
-  // `depth` slots, a power of two, of `segments` mbufs, all empty.
+  // `depth` slots, a power of two, of `segments` mbufs, all empty. `colours` as
+  // of ColoursFor, 1 for several segments.
   RxSlots(const MbufPool& pool, uint32_t depth, uint32_t segments,
-          uint32_t lkey);
+          uint32_t lkey, uint32_t colours = 1);
   RxSlots(RxSlots&& other) noexcept = default;
   RxSlots& operator=(RxSlots&& other) noexcept;
   RxSlots(const RxSlots&) = delete;
@@ -82,6 +91,8 @@ class RxSlots {
   uint32_t mask_;
   uint32_t segments_;
   uint32_t headroom_bytes_;
+  // Colours less one.
+  uint32_t colour_mask_;
 };
 
 }  // namespace weir
