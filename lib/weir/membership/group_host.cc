@@ -62,8 +62,13 @@ bool GroupHost<P>::Set(const Address& group, FilterMode mode,
 template <typename P>
 void GroupHost<P>::LeaveAll(uint64_t now_ns) noexcept {
   hurries_ = true;
+  // A change of version removes groups: not while they are gone through.
+  UpdateVersion(now_ns);
   for (size_t i = groups_.size(); i != 0; --i) {
-    const Address group = groups_.all()[i - 1].group;
+    const State& state = groups_.all()[i - 1];
+    // Who is leaving has it to say still; older versions would forget it.
+    if (!state.is_member()) continue;
+    const Address group = state.group;
     Set(group, FilterMode::kInclude, {}, now_ns);
   }
   // Also of those that were being left.
