@@ -163,14 +163,17 @@ class RequestedHost {
     while (mailbox_->requests.Dequeue({&request, 1}) != 0) {
       Follow(request, now_ns);
     }
-    return host_.next_ns() <= now_ns;
+    const bool is_due = host_.next_ns() <= now_ns;
+    if (!is_due) NoteSaid();
+    return is_due;
   }
 
   // The next request wakes this lcore by `wake_fd`; true if a look into the
   // mailbox, behind a HeavyFence, has to follow, as of RingBell.
   bool Arm(int wake_fd) const noexcept { return mailbox_->bell.Arm(wake_fd); }
 
-  // As GroupHost::Take; to be called until there is nothing.
+  // As GroupHost::Take; to be called until there is nothing, or as long as
+  // there is room: the next Tick notes that all was said.
   std::optional<GroupOutgoing<Address>> Take(std::span<std::byte> out,
                                              uint64_t now_ns) noexcept {
     auto message = host_.Take(out, now_ns);
@@ -197,13 +200,13 @@ class RequestedHost {
                 {request.sources.data(), request.count}, now_ns);
     }
     mailbox_->followed.Add(1);
-    if (host_.next_ns() > now_ns) NoteSaid();
   }
 
   // There is nothing to say now.
   void NoteSaid() noexcept {
-    if (host_.is_leaving_all()) return;
-    mailbox_->said.Set(mailbox_->followed.value());
+    const uint64_t followed = mailbox_->followed.value();
+    if (mailbox_->said.value() == followed || host_.is_leaving_all()) return;
+    mailbox_->said.Set(followed);
   }
 
   std::shared_ptr<internal::GroupMailbox<Address>> mailbox_;

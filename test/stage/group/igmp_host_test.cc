@@ -5,6 +5,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "test/stage/group/host_rig.h"
 #include "test/support/frame.h"
+#include "weir/mbuf/burst.h"
 
 namespace weir::testing {
 namespace {
@@ -128,6 +130,22 @@ TEST(IgmpHostTest, SpeaksVersion2) {
                              .Raw({0x16, 0, 0xff, 0xfd, 233, 252, 0, 5})
                              .Build();
   EXPECT_THAT(rig.Said(), ElementsAre(expected));
+}
+
+// As many messages as there is room for in a burst.
+TEST(IgmpHostTest, IsSettledOnceABurstIsFullOfWhatItSays) {
+  auto options = IgmpRig::DefaultOptions();
+  options.host.version = 2;
+  IgmpRig rig(options);
+  for (size_t i = 0; i < kMaxBurst; ++i) {
+    const std::string group = "239.1.1." + std::to_string(i);
+    ASSERT_TRUE(rig.control.Join(rig.Of(group.c_str())).ok());
+  }
+  EXPECT_THAT(rig.Said(), SizeIs(kMaxBurst));
+  EXPECT_TRUE(rig.control.is_settled());
+  ASSERT_TRUE(rig.control.LeaveAll().ok());
+  EXPECT_THAT(rig.Said(), SizeIs(kMaxBurst));
+  EXPECT_TRUE(rig.control.is_settled());
 }
 
 TEST(IgmpHostTest, AnswersAQuery) {
