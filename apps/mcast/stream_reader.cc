@@ -1,6 +1,7 @@
 #include "apps/mcast/stream_reader.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -20,6 +21,26 @@ namespace {
 // no system call to say that there is some. The ring lasts longer.
 constexpr timespec kPace{0, 100'000};
 
+// Blocks all signals in this thread while it lives, so that a thread that is
+// started meanwhile gets none: they are for the one that waits for them. Only
+// SIGTTIN is for who reads: it stops a job in the background that would read a
+// terminal.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    sigdelset(&blocked, SIGTTIN);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before_);
+  }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
 }  // namespace
 
 StreamReader::StreamReader(int fd, std::string name, StreamCutter cutter,
@@ -34,6 +55,7 @@ absl::Status StreamReader::Start() {
   if (!stop_.is_open()) {
     return ErrnoStatus(errno, {.object = name_, .call = "eventfd"});
   }
+  const NoSignals blocked;
   thread_ = std::thread([this] { Run(); });
   return absl::OkStatus();
 }
