@@ -111,5 +111,26 @@ TEST(TxWatchdogTest, TellsAStallFromAWaitForThePeer) {
   EXPECT_GT(DropOf(*faulty.port.monitor(), kTx, "stalled"), 0u);
 }
 
+// Found as Send makes room, the fault is one fault, and costs nothing but what
+// was under way.
+TEST(TxWatchdogTest, SendsOnWhereItFindsThatAFullQueueHasFailed) {
+  Lab lab(4096);
+  Lab far(4096);
+  const std::string name = OwnWire("watchdog-full") + ",bytes=4096";
+  Faulty faulty(name, *lab.pool, kSmall);
+  Port to = OpenOrDie(name, *far.pool, kSmall);
+  const TxCounters& counters = *faulty.tx().counters();
+  uint32_t sent = 0;
+  while (SendOne(faulty.tx(), lab.lcore, NumberedFrame(1000, sent))) ++sent;
+  ASSERT_EQ(faulty.tx().in_flight(), faulty.tx().depth());
+  faulty.Inject("qp_error");
+  ASSERT_TRUE(SendOne(faulty.tx(), lab.lcore, NumberedFrame(1000, sent)));
+  EXPECT_EQ(counters.errors.value(), 1u);
+  EXPECT_EQ(counters.recoveries.value(), 1u);
+  EXPECT_EQ(counters.refused.value(), 0u);
+  EXPECT_EQ(DropOf(*faulty.port.monitor(), kTx, "lost-in-recovery"),
+            faulty.tx().depth());
+}
+
 }  // namespace
 }  // namespace weir

@@ -103,11 +103,12 @@ TxQueue::TxQueue(std::shared_ptr<PortContext> context, End end,
 }
 
 void TxQueue::Send(Burst& burst, Lcore& lcore) noexcept {
-  if (state_ != State::kSending) [[unlikely]] {
-    if (!Start(lcore)) return DropIfHopeless(burst, lcore);
-  }
   while (!burst.empty()) {
+    // Which may find that the QP has failed.
     if (posted_ - completed_ == depth_) Reap(lcore);
+    if (state_ != State::kSending) [[unlikely]] {
+      if (!Start(lcore)) return DropIfHopeless(burst, lcore);
+    }
     const uint32_t room = depth_ - (posted_ - completed_);
     const uint32_t count = Build(burst, std::min(room, max_list_), lcore);
     if (count != 0) {
