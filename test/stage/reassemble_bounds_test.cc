@@ -192,6 +192,47 @@ TEST(ReassembleBoundsTest, AFloodCostsNobodyElseWhoIsCountedWithItsSource) {
   }
 }
 
+// The same where what floods are fragments of datagrams that were begun before:
+// a few large ones, or many.
+TEST(ReassembleBoundsTest, AFloodOfOldDatagramsCostsNobodyElseEither) {
+  struct Flood {
+    uint32_t datagrams;
+    uint32_t fragments;
+  };
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 200; ++round) {
+    const Flood flood = round % 2 == 0 ? Flood{4, 14} : Flood{19, 3};
+    SCOPED_TRACE(round);
+    ReassemblySeed seed;
+    for (uint64_t& number : seed) number = random();
+    ReassemblyRig rig({.max_datagrams = 32,
+                       .max_fragments_per_datagram = 64,
+                       .max_fragments = 400,
+                       .max_fragments_per_source = 64,
+                       .seed = seed});
+    std::vector<std::vector<Bytes>> large;
+    for (uint32_t id = 1; id <= flood.datagrams; ++id) {
+      Datagram datagram = UdpDatagram(false, id, 8 * 63);
+      datagram.source = "10.0.0.99";
+      large.push_back(CutEvenly(datagram, 8));
+      for (uint32_t i = 0; i < flood.fragments; ++i) rig.Send(large.back()[i]);
+    }
+    for (uint32_t source = 1; source <= 6; ++source) {
+      rig.Send(FirstFrom(source, 7));
+    }
+    for (uint32_t i = 0; i < 40; ++i) {
+      rig.Send(large[i % large.size()][flood.fragments + i / large.size()]);
+    }
+    EXPECT_GT(rig.drops(Reason::kSourceShare), 0);
+    for (uint32_t source = 1; source <= 6; ++source) {
+      Datagram datagram = UdpDatagram(false, 7, 100);
+      datagram.source = "10.0.0." + std::to_string(source);
+      rig.Send(FragmentFrame(datagram, 56, 52, false));
+    }
+    EXPECT_EQ(rig.out().size(), 6);
+  }
+}
+
 TEST(ReassembleBoundsTest, WhatIsRememberedCountsForItsSource) {
   ReassemblyRig rig({.max_fragments_per_datagram = 2,
                      .max_fragments = 100,

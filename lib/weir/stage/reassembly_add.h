@@ -78,9 +78,10 @@ namespace weir {
   context.state = Context::State::kFree;
   context.CloseKey();
   index_.Erase(context.hash, context.place);
-  SourceAt(context.source)
-      .datagrams.Remove<&Context::source_older, &Context::source_newer>(
-          contexts_, number);
+  ReassemblySource& at = SourceAt(context.source);
+  at.datagrams.Remove<&Context::source_older, &Context::source_newer>(contexts_,
+                                                                      number);
+  --at.datagram_count;
   AgeOf(context).Remove<&Context::older, &Context::newer>(contexts_, number);
   context.newer = free_;
   free_ = number;

@@ -53,6 +53,11 @@ struct alignas(kCacheLine) ReassemblyContext {
 
   bool is_ipv6() const noexcept { return key.is_ipv6(); }
 
+  // What it counts for at its source.
+  uint32_t held() const noexcept {
+    return state == State::kRemembered ? 1 : fragments.size();
+  }
+
   // Makes the key one that no fragment has: none finds its way here at once.
   void CloseKey() noexcept { key.rest |= kClosedKey; }
   bool HasKey(const DatagramKey& of) const noexcept {
@@ -96,6 +101,7 @@ struct ContextList {
 // What one source holds, or several that hash alike. Never in two cache lines.
 struct alignas(16) ReassemblySource {
   ContextList datagrams;
+  uint32_t datagram_count = 0;
   uint32_t fragments = 0;
 };
 

@@ -20,21 +20,56 @@ uint32_t ReassemblyTable::Oldest() const noexcept {
              : v6;
 }
 
-// The datagram that makes room where sources have their share, when one of
-// `opened` needs it. Several may be counted there, and one that floods must not
-// cost the others theirs: it is it that all but surely began the last datagram,
-// so its oldest goes, of a few that are looked at.
+// The datagram that makes room where sources have their share, for a fragment
+// of `number`. Several sources may be counted there, and one that floods must
+// not cost the others theirs. If all their datagrams are few, it is the one
+// that holds most; if they are many, it is the one that began the last datagram
+// or the one whose fragment this is, whichever has more of the oldest. The
+// oldest of its datagrams goes.
 uint32_t ReassemblyTable::VictimAt(const ReassemblySource& at,
-                                   uint32_t opened) const noexcept {
-  constexpr int kLookedAt = 8;
+                                   uint32_t number) const noexcept {
+  constexpr uint32_t kLookedAt = 16;
+  const bool are_few = at.datagram_count <= kLookedAt;
   uint32_t last = at.datagrams.newest;
-  if (last == opened && contexts_[last].source_older != kNone) {
+  if (last == number && contexts_[last].source_older != kNone) {
     last = contexts_[last].source_older;
   }
+  uint32_t suspect = contexts_[last].source;
+  // As most floods have it.
+  if (!are_few && contexts_[at.datagrams.oldest].source == suspect &&
+      contexts_[number].source == suspect) {
+    return at.datagrams.oldest;
+  }
+  std::array<uint32_t, kLookedAt> oldest;
   uint32_t next = at.datagrams.oldest;
-  for (int i = 0; i < kLookedAt && next != kNone; ++i) {
-    if (contexts_[next].source == contexts_[last].source) return next;
+  const std::span<uint32_t> looked_at{oldest.data(),
+                                      std::min(at.datagram_count, kLookedAt)};
+  for (uint32_t& one : looked_at) {
+    one = next;
     next = contexts_[next].source_newer;
+  }
+  const auto weight = [&](uint32_t source) {
+    uint32_t sum = 0;
+    for (const uint32_t one : looked_at) {
+      const Context& context = contexts_[one];
+      if (context.source == source) sum += are_few ? context.held() : 1;
+    }
+    return sum;
+  };
+  uint32_t most = weight(suspect);
+  const auto compare = [&](uint32_t source) {
+    if (source == suspect) return;
+    const uint32_t other = weight(source);
+    if (other <= most) return;
+    suspect = source;
+    most = other;
+  };
+  compare(contexts_[number].source);
+  if (are_few) {
+    for (const uint32_t one : looked_at) compare(contexts_[one].source);
+  }
+  for (const uint32_t one : looked_at) {
+    if (contexts_[one].source == suspect) return one;
   }
   return at.datagrams.oldest;
 }

@@ -161,9 +161,10 @@ void ReassemblyTable::ApproachSources(
                 sizeof(Ipv6Addresses));
   }
   AgeOf(context).Add<&Context::older, &Context::newer>(contexts_, number);
-  SourceAt(context.source)
-      .datagrams.Add<&Context::source_older, &Context::source_newer>(contexts_,
-                                                                     number);
+  ReassemblySource& at = SourceAt(context.source);
+  at.datagrams.Add<&Context::source_older, &Context::source_newer>(contexts_,
+                                                                   number);
+  ++at.datagram_count;
   ++counts_.begun;
   ++counts_.pending;
   return number;

@@ -191,7 +191,7 @@ class ReassemblyTable {
                    MbufCache& cache) noexcept;
   inline uint32_t Open(const ReassemblyFragment& read, uint64_t now,
                        MbufCache& cache) noexcept;
-  uint32_t VictimAt(const ReassemblySource& at, uint32_t opened) const noexcept;
+  uint32_t VictimAt(const ReassemblySource& at, uint32_t number) const noexcept;
   bool MakeRoom(uint32_t number, uint32_t bytes, ReassemblyDrop& reason,
                 MbufCache& cache) noexcept;
   Result InsertWithCare(uint32_t number, Mbuf& fragment,
