@@ -38,11 +38,14 @@ TEST_F(SignalWaitTest, ReturnsAtOnceWhenTheDeadlineIsOver) {
             SignalWait::Woken::kTime);
 }
 
-TEST_F(SignalWaitTest, SeesBothSignals) {
+TEST_F(SignalWaitTest, SeesTheSignalsThatEndAProgram) {
   raise(SIGINT);
   EXPECT_EQ(wait_.WaitUntil(Later(), event_, handlers_),
             SignalWait::Woken::kSignal);
   raise(SIGTERM);
+  EXPECT_EQ(wait_.WaitUntil(Later(), event_, handlers_),
+            SignalWait::Woken::kSignal);
+  raise(SIGHUP);
   EXPECT_EQ(wait_.WaitUntil(Later(), event_, handlers_),
             SignalWait::Woken::kSignal);
 }
@@ -82,6 +85,19 @@ TEST_F(SignalWaitTest, SeesSignalsWhileAHandlerIsAlwaysReady) {
   EXPECT_EQ(wait_.WaitUntil(Later(), event_, handlers_),
             SignalWait::Woken::kSignal);
   close(other);
+}
+
+// As nohup has it.
+TEST(SignalWaitEndTest, LeavesAHangUpThatIsIgnored) {
+  const auto before = signal(SIGHUP, SIG_IGN);
+  {
+    SignalWait wait = *SignalWait::Create();
+    FdHandlers handlers;
+    raise(SIGHUP);
+    EXPECT_EQ(wait.WaitUntil(Clock::now(), -1, handlers),
+              SignalWait::Woken::kTime);
+  }
+  signal(SIGHUP, before);
 }
 
 TEST(SignalWaitEndTest, OutlivesSignalsThatNobodyWaitedFor) {

@@ -51,7 +51,7 @@ class StopTest(unittest.TestCase):
         return report
 
     def test_a_sender_whose_standard_input_is_silent(self):
-        for number in [signal.SIGINT, signal.SIGTERM]:
+        for number in [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]:
             with self.subTest(number):
                 sender = self.running('send', 'null:', *_SENT, '--stdin')
                 self.assert_ends(sender, number)

@@ -40,6 +40,22 @@ class SignalsTest(unittest.TestCase):
     def test_sigterm_ends_it_with_the_table(self):
         self.assert_ends_on(signal.SIGTERM)
 
+    def test_sighup_ends_it_with_the_table(self):
+        self.assert_ends_on(signal.SIGHUP)
+
+    def test_sighup_that_is_ignored_does_not_end_it(self):
+        """As nohup has it."""
+        with l2fwd.started(
+                '--stats=100ms', 'null:', 'null:',
+                preexec=lambda: signal.signal(signal.SIGHUP,
+                                              signal.SIG_IGN)) as run:
+            l2fwd.wait_until(lambda: run.output().count('\n') > 3, 'rates')
+            run.signal(signal.SIGHUP)
+            before = run.output().count('\n')
+            l2fwd.wait_until(lambda: run.output().count('\n') > before + 1,
+                             'rates after the signal')
+            self.assertEqual(run.stop().status, 0)
+
     def test_prints_no_rates_of_the_time_it_was_stopped(self):
         with l2fwd.started('--stats=100ms', 'null:', 'null:') as run:
             l2fwd.wait_until(lambda: run.output().count('\n') > 8, 'rates')

@@ -113,10 +113,10 @@ class App {
   }
 
   // Prints which pipeline runs where; with AppOptions::only_plan that is all,
-  // and what goes to the JSON file. Otherwise takes over SIGINT and SIGTERM,
-  // which until now end the process: opening a FIFO may wait for ever. Runs
-  // until one of them, the end of the duration, or until no port has any more
-  // input. Prints rates meanwhile, then lets pipelines drain, for
+  // and what goes to the JSON file. Otherwise takes over SIGINT, SIGTERM
+  // and SIGHUP, which until now end the process: opening a FIFO may wait for
+  // ever. Runs until one of them, the end of the duration, or until no port has
+  // any more input. Prints rates meanwhile, then lets pipelines drain, for
   // Worker::kDrainMs at most, and prints the table. What Runtime::Start
   // returns, or DataLoss if the JSON file or standard output could not be
   // written.

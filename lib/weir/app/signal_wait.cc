@@ -32,6 +32,13 @@ timespec TimeLeft(std::chrono::steady_clock::time_point deadline) {
   return time;
 }
 
+// A signal that is blocked is seen by a signalfd though it be ignored.
+bool IsIgnored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 &&
+         action.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
 absl::StatusOr<SignalWait> SignalWait::Create() {
@@ -39,6 +46,7 @@ absl::StatusOr<SignalWait> SignalWait::Create() {
   sigemptyset(&stop);
   sigaddset(&stop, SIGINT);
   sigaddset(&stop, SIGTERM);
+  if (!IsIgnored(SIGHUP)) sigaddset(&stop, SIGHUP);
   sigset_t before;
   const int error = pthread_sigmask(SIG_BLOCK, &stop, &before);
   if (error != 0) {

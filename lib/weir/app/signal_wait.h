@@ -1,5 +1,5 @@
-// SIGINT and SIGTERM as something to wait for, beside other descriptors: no
-// handler, no flag, no sleep.
+// SIGINT, SIGTERM and SIGHUP as something to wait for, beside other
+// descriptors: no handler, no flag, no sleep.
 
 #ifndef WEIR_APP_SIGNAL_WAIT_H_
 #define WEIR_APP_SIGNAL_WAIT_H_
@@ -13,10 +13,11 @@
 
 namespace weir {
 
-// Blocks SIGINT and SIGTERM in the thread that creates it, and so in those that
-// thread starts later; they stay blocked until it is destroyed, which also
-// forgets those that nobody waited for: a second Ctrl-C does not kill what is
-// ending. Control thread, before other threads start.
+// Blocks SIGINT, SIGTERM and, unless it is ignored as nohup has it, SIGHUP in
+// the thread that creates it, and so in those that thread starts later; they
+// stay blocked until it is destroyed, which also forgets those that nobody
+// waited for: a second Ctrl-C does not kill what is ending. Control thread,
+// before other threads start.
 class SignalWait {
  public:
   // ResourceExhausted if the process has no file descriptor left.
