@@ -16,9 +16,10 @@
 ABSL_FLAG(std::string, lcores, "",
           "where pipelines run, in turn: numbers and ranges such as 0,2-4; "
           "chosen near the ports if empty");
-ABSL_FLAG(std::string, duration, "",
-          "end after this time: seconds, or with unit such as 500ms or 1m30s; "
-          "without it run until SIGINT, SIGTERM, SIGHUP or the end of all input");
+ABSL_FLAG(
+    std::string, duration, "",
+    "end after this time: seconds, or with unit such as 500ms or 1m30s; "
+    "without it run until SIGINT, SIGTERM, SIGHUP or the end of all input");
 ABSL_FLAG(bool, busy_poll, false,
           "keep lcores polling while nothing comes; by default they sleep");
 ABSL_FLAG(bool, demo, false,
