@@ -36,9 +36,9 @@ struct DeliveryCounts {
   Counter abandoned;
   // An errno, 0 so far.
   Counter failure;
-  // Not 0: the run is to end, and what finds no room is given up. The control
-  // thread writes.
-  Counter hurry;
+  // Not 0: the run is to end, and what finds no room is given up from this time
+  // of the TSC on. The control thread writes.
+  Counter give_up_tsc;
 };
 
 // Counts what it is given, up to a limit, and frees it. An outlet. Owner lcore
@@ -123,7 +123,8 @@ class Deliver : private CountDatagrams {
       if (sink_->failure() != 0) {
         counts().failure.Set(static_cast<uint64_t>(sink_->failure()));
       } else if (outcome.delivered < wanted && !outcome.refused) {
-        if (counts().hurry.value() == 0) return;
+        const uint64_t give_up_tsc = counts().give_up_tsc.value();
+        if (give_up_tsc == 0 || lcore.now_tsc() < give_up_tsc) return;
         // The sink may hold a part of the first one: nothing may follow it.
         has_given_up_ = true;
       }

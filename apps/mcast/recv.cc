@@ -16,10 +16,16 @@
 #include "apps/mcast/recv_report.h"
 #include "apps/mcast/sequence_report.h"
 #include "weir/app/port_groups.h"
+#include "weir/base/tsc_clock.h"
 #include "weir/port/port.h"
+#include "weir/runtime/worker.h"
 
 namespace weir::mcast {
 namespace {
+
+// How long a reader may take when the run ends. What is given up then makes
+// room for what waits for the ring, which pipelines drain meanwhile.
+constexpr uint64_t kReaderMs = Worker::kDrainMs / 2;
 
 // The second of two ports, with all that is behind it.
 uint64_t PortsOf(const RecvFlags& flags) {
@@ -84,8 +90,12 @@ absl::Status Recv(App& app) {
   for (size_t i = 0; i < ports->size(); ++i) {
     app.SetGroups((*ports)[i], reception->groups[i]);
     reception->groups[i]->SetGiveWay(
-        [counts = reception->delivered] { counts->hurry.Set(1); });
+        [counts = reception->delivered] { counts->give_up_tsc.Set(1); });
   }
+  app.SetDrain([counts = reception->delivered] {
+    if (counts->give_up_tsc.value() != 0) return;
+    counts->give_up_tsc.Set(ReadTsc() + TscHz() / 1000 * kReaderMs);
+  });
   RecvReport report(*reception, flags->udp_port, flags->to);
   app.SetRates([&report] { return report.Rates(); });
   app.SetSummary([&report] { std::fputs(report.Table().c_str(), stdout); });

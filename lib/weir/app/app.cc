@@ -233,6 +233,7 @@ absl::Status App::RunUntilSignal() {
   WaitForEnd(begin);
   outside_->CloseControl();
   if (!runtime_->done()) LeaveGroups(groups_, kLeavePatience);
+  if (tell_drain_) tell_drain_();
   runtime_->Stop();
   outside_->EndCaptures();
   PrintWarnings();

@@ -151,6 +151,10 @@ class App {
   // second. Before RunUntilSignal.
   void SetEnd(std::function<bool()> is_over) { is_over_ = std::move(is_over); }
 
+  // Has `tell` called when the run is over, before pipelines drain. Before
+  // RunUntilSignal.
+  void SetDrain(std::function<void()> tell) { tell_drain_ = std::move(tell); }
+
   // Has the groups of `port` looked after: said again when its link came up,
   // joined and left by commands from outside, left before pipelines stop.
   // Before RunUntilSignal.
@@ -197,6 +201,7 @@ class App {
   std::function<void()> print_summary_;
   std::function<std::string()> format_rates_;
   std::function<bool()> is_over_;
+  std::function<void()> tell_drain_;
   PortOptions port_options_;
   // Pipelines that the RX queues of all ports want.
   uint64_t pipelines_ = 0;

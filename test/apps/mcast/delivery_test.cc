@@ -112,7 +112,8 @@ TEST_F(DeliveryTest, WhatFindsNoRoomWaits) {
 
 TEST_F(DeliveryTest, WhatFindsNoRoomIsGivenUpWhenTheRunIsToEnd) {
   Deliver outlet = MakeDeliver(0);
-  counts_->hurry.Set(1);
+  lab_.lcore.UpdateClock();
+  counts_->give_up_tsc.Set(1);
   sink_->room = 1;
   Fill({1, 2, 3});
   outlet.Send(burst_, lab_.lcore);
@@ -120,12 +121,27 @@ TEST_F(DeliveryTest, WhatFindsNoRoomIsGivenUpWhenTheRunIsToEnd) {
   EXPECT_EQ(Drops(outlet, "no room at the end"), 2u);
 }
 
+TEST_F(DeliveryTest, WhatFindsNoRoomWaitsForTheTimeToGiveUp) {
+  Deliver outlet = MakeDeliver(0);
+  lab_.lcore.UpdateClock();
+  counts_->give_up_tsc.Set(lab_.lcore.now_tsc() + 1);
+  sink_->room = 0;
+  Fill({1});
+  outlet.Send(burst_, lab_.lcore);
+  EXPECT_EQ(burst_.size(), 1u);
+  counts_->give_up_tsc.Set(lab_.lcore.now_tsc());
+  outlet.Send(burst_, lab_.lcore);
+  EXPECT_TRUE(burst_.empty());
+  EXPECT_EQ(Drops(outlet, "no room at the end"), 1u);
+}
+
 // The sink may have a part of what was given up.
 TEST_F(DeliveryTest, NothingIsDeliveredBehindWhatWasGivenUp) {
   Deliver outlet = MakeDeliver(0);
   sink_->room = 1;
   Fill({1, 2});
-  counts_->hurry.Set(1);
+  lab_.lcore.UpdateClock();
+  counts_->give_up_tsc.Set(1);
   outlet.Send(burst_, lab_.lcore);
   sink_->room = 5;
   Fill({3});
