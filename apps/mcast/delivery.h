@@ -27,6 +27,8 @@ struct DeliveryCounts {
   Counter datagrams;
   // Of payload.
   Counter bytes;
+  // Bytes of one more that were written so far.
+  Counter partial_bytes;
   // The sink could not take them: each for itself, or all since it failed.
   Counter refused;
   Counter failed;
@@ -118,6 +120,7 @@ class Deliver : private CountDatagrams {
           static_cast<uint32_t>(std::min<uint64_t>(burst.size(), missing()));
       const Sink::Outcome outcome = sink_->Deliver(burst.mbufs().first(wanted));
       for (uint32_t i = 0; i < outcome.delivered; ++i) Count(burst[i]);
+      counts().partial_bytes.Set(outcome.partial_bytes);
       if (outcome.refused) counts().refused.Add(1);
       FreeFront(burst, outcome.delivered + (outcome.refused ? 1 : 0), lcore);
       if (sink_->failure() != 0) {

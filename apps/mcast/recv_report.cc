@@ -96,6 +96,9 @@ std::string RecvReport::Table() const {
   absl::StrAppend(&text, to_ == "none" ? "counted " : "delivered ",
                   WithCommas(delivered.datagrams.value()), " datagrams, ",
                   WithCommas(delivered.bytes.value()), " bytes");
+  if (const uint64_t partial = delivered.partial_bytes.value(); partial != 0) {
+    absl::StrAppend(&text, ", and ", WithCommas(partial), " bytes of one more");
+  }
   if (to_ != "none") absl::StrAppend(&text, " to ", to_);
   if (const uint64_t refreshes = Refreshes(); refreshes != 0) {
     absl::StrAppend(&text, "; groups said again for a link that came up: ",
@@ -140,6 +143,7 @@ std::string RecvReport::DeliveryJson() const {
   const Json all = {{"to", to_},
                     {"datagrams", counts.datagrams.value()},
                     {"bytes", counts.bytes.value()},
+                    {"partial_bytes", counts.partial_bytes.value()},
                     {"refused", counts.refused.value()},
                     {"failed", counts.failed.value()},
                     {"abandoned", counts.abandoned.value()},

@@ -15,10 +15,12 @@ namespace weir::mcast {
 class Sink {
  public:
   // What became of packets from the front of what was given: those that were
-  // delivered, and behind them, one that never can be.
+  // delivered, and behind them, one that never can be, or bytes of one that is
+  // not delivered whole so far.
   struct Outcome {
     uint32_t delivered = 0;
     bool refused = false;
+    uint64_t partial_bytes = 0;
   };
 
   Sink() = default;

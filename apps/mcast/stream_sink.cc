@@ -110,7 +110,7 @@ absl::StatusOr<std::unique_ptr<Sink>> StreamSink::TakeStandardOutput() {
 }
 
 Sink::Outcome StreamSink::Deliver(std::span<Mbuf* const> packets) noexcept {
-  if (failure_ != 0) return {};
+  if (failure_ != 0) return {.partial_bytes = front_done_};
   pieces_used_ = 0;
   size_t done = front_done_;
   for (size_t i = 0; i < packets.size() && pieces_used_ < kPieces; ++i) {
@@ -120,7 +120,7 @@ Sink::Outcome StreamSink::Deliver(std::span<Mbuf* const> packets) noexcept {
     Add(*packets[i], headers_[i], std::exchange(done, 0));
   }
   const ssize_t written = Write();
-  if (written < 0) return {};
+  if (written < 0) return {.partial_bytes = front_done_};
   // Which packets that was.
   size_t left = front_done_ + static_cast<size_t>(written);
   Outcome outcome;
@@ -132,6 +132,7 @@ Sink::Outcome StreamSink::Deliver(std::span<Mbuf* const> packets) noexcept {
   }
   // Payloads of no bytes behind the last that was written are there as well.
   front_done_ = left;
+  outcome.partial_bytes = left;
   return outcome;
 }
 

@@ -87,7 +87,7 @@ class FlagsTest(unittest.TestCase):
 class PlaceTest(mcast.KernelCase):
 
     def failing(self, *arguments, stdout=None, file_bytes=None):
-        """The error of a run to which datagrams came that it cannot deliver;
+        """The error and report of a run to which datagrams came that it cannot deliver;
         its files may have so many bytes from when it has joined."""
         receiver = self.joined('packet:tokernel', *arguments, stdout=stdout)
         if file_bytes is not None:
@@ -106,11 +106,12 @@ class PlaceTest(mcast.KernelCase):
         self.assertEqual(sum(each['datagrams'] for each in report['groups']),
                          report['delivery']['datagrams'] +
                          found['delivery failed'] + found['unsent at stop'])
-        return errors[0]
+        return errors[0], report
 
     def test_a_full_disk(self):
-        self.assertIn('--to: /dev/full: write: No space left on device',
-                      self.failing('--to=file:/dev/full'))
+        error, report = self.failing('--to=file:/dev/full')
+        self.assertIn('--to: /dev/full: write: No space left on device', error)
+        self.assertEqual(report['delivery']['partial_bytes'], 0)
 
     def test_a_full_disk_for_a_capture(self):
         done = mcast.run('recv', *_GOOD, '--to=pcap:/dev/full')
@@ -120,16 +121,22 @@ class PlaceTest(mcast.KernelCase):
 
     def test_a_file_that_may_not_grow(self):
         out = self.path('payload')
-        error = self.failing(f'--to=file:{out}', file_bytes=64 * 512)
+        error, report = self.failing(f'--to=file:{out}', file_bytes=64 * 512)
         self.assertIn(f'--to: {out}: write: File too large', error)
         # Every byte it could have, in order.
         self.assertEqual(os.path.getsize(out), 64 * 512)
+        delivery = report['delivery']
+        self.assertEqual((delivery['bytes'], delivery['partial_bytes']),
+                         (27000, 5768))
+        with open(self.path('out')) as table:
+            self.assertIn('delivered 3 datagrams, 27,000 bytes, and 5,768 bytes '
+                          f'of one more to file:{out}', table.read())
 
     def test_a_pipe_that_is_closed(self):
         reader, writer = os.pipe()
         with os.fdopen(writer, 'wb') as out:
             os.close(reader)
-            error = self.failing('--to=stdout', stdout=out)
+            error, _ = self.failing('--to=stdout', stdout=out)
         self.assertIn('--to: stdout: write: Broken pipe', error)
 
     def test_a_pipe_that_nobody_reads_does_not_keep_it(self):
@@ -155,6 +162,10 @@ class PlaceTest(mcast.KernelCase):
             self.assertGreater(found['no room at the end'], 0)
             self.assertEqual(report['delivery']['abandoned'],
                              found['no room at the end'])
+            with os.fdopen(os.dup(reader), 'rb') as rest:
+                self.assertEqual(report['delivery']['bytes'] +
+                                 report['delivery']['partial_bytes'],
+                                 1 + len(rest.read()))
 
     def test_a_datagram_too_long_for_the_socket(self):
         # Of IPv6 a payload may be 20 bytes longer than UDP over IPv4 takes.
