@@ -97,6 +97,19 @@ TEST_F(PortWatchTest, SaysThatALinkWasDownForAMoment) {
               ElementsAre("port null:: link was down; link is up again"));
 }
 
+// Of which the device has two events only.
+TEST_F(PortWatchTest, SaysThatALinkIsDownThatWentTwiceInAMoment) {
+  Inject("port_down");
+  Inject("port_up");
+  Inject("port_down");
+  EXPECT_THAT(NewsAfter(0), ElementsAre(kDown));
+  EXPECT_EQ(monitor_->state(), PortState::kDown);
+  EXPECT_EQ(monitor_->state_changes(), 3u);
+  Inject("port_up");
+  EXPECT_THAT(NewsAfter(2), ElementsAre(kUp));
+  EXPECT_EQ(monitor_->state_changes(), 4u);
+}
+
 TEST_F(PortWatchTest, SumsUpALinkThatFlaps) {
   size_t lines = 0;
   for (int i = 0; i < 100; ++i) {

@@ -28,10 +28,12 @@ def _matches(begins, lines):
 
 def _link_failed(port):
     """What is said of a link that was down for so short a time that it may be
-    up again before anyone looks: in one line or in two."""
+    up again before anyone looks: in one line or in two, of which the second is
+    for those who are still there."""
     return (((port, 'link was down; link is up again'),),
             ((port, 'link is down; what is sent is dropped'),
-             (port, 'link is up again')))
+             (port, 'link is up again')),
+            ((port, 'link is down; what is sent is dropped'),))
 
 
 # A queue that fails again is told of in the same line, or a second later.
@@ -63,19 +65,21 @@ class FaultsTest(unittest.TestCase):
                     'rx_cq_overrun', 'rx_link_down')), port['name'])
         return ended.table['ports']
 
-    def forward(self, *said, or_else=(), receive='', send=''):
-        """Forwards the capture; the two ports, and the frames that came out.
-
-        It says a line for each entry of `said`, the number of a port and how
-        the text begins, or one for each of `or_else`, and nothing else.
-        """
-        keys = [f'pcap:{self.input}{receive}', f'pcap:,out={self.output}{send}']
-        ended = l2fwd.outcome(*keys)
+    def assert_says_one_of(self, ways, keys, ended):
+        """Each way is a line for each entry, the number of a port and how the
+        text begins; and nothing else is said."""
         lines = ended.stderr.splitlines()
         self.assertTrue(
             any(_matches([f'l2fwd: port {keys[port]}: {text}'
                           for port, text in way], lines)
-                for way in (said, or_else)), ended.stderr)
+                for way in ways), ended.stderr)
+
+    def forward(self, *said, or_else=(), receive='', send=''):
+        """Forwards the capture; the two ports, and the frames that came out.
+        It says all of `said`, or one of the other ways."""
+        keys = [f'pcap:{self.input}{receive}', f'pcap:,out={self.output}{send}']
+        ended = l2fwd.outcome(*keys)
+        self.assert_says_one_of([said, *or_else], keys, ended)
         return self.checked(ended), captures.read_pcap(self.output)
 
     def queue(self, port, name):
@@ -125,30 +129,36 @@ class FaultsTest(unittest.TestCase):
         # What it could receive fails too, which it meets if it still tries.
         failed = (1, 'tx0 failed (in_error)')
         (_, out), frames = self.forward(failed,
-                                        or_else=(failed, (1, 'rx0 failed')),
+                                        or_else=[(failed, (1, 'rx0 failed'))],
                                         send=',fault=qp_error@1000')
         self.assert_sent_again(out, frames)
 
     def test_recovers_from_one_error_after_the_other(self):
         ports, frames = self.forward(
-            *_FAILED_OFTEN, or_else=_FAILED_OFTEN * 2,
+            *_FAILED_OFTEN, or_else=[_FAILED_OFTEN * 2],
             receive=',fault=recv_error@10+qp_error@50+recv_error@2000+'
             'qp_error@3000')
         self.assert_received_again(ports[0], frames, errors=2, recoveries=4)
 
     def test_goes_on_after_the_port_was_down(self):
-        said, or_else = _link_failed(0)
+        said, *or_else = _link_failed(0)
         (into, _), frames = self.forward(*said, or_else=or_else,
                                          receive=',fault=port_down@1000:1ms')
         device = into['device_counters']
         self.assertEqual(frames[:999], self.frames[:999])
         self.assertEqual(len(frames), _FRAMES - device['rx_link_down'])
-        said, or_else = _link_failed(1)
+        said, *or_else = _link_failed(1)
         (_, out), frames = self.forward(*said, or_else=or_else,
                                         send=',fault=port_down@1000:1ms')
         self.assertEqual(frames[:999], self.frames[:999])
         self.assertEqual(len(frames),
                          _FRAMES - out['device_counters']['tx_dropped'])
+
+    def test_says_that_the_link_is_up_again(self):
+        keys = ['null:,fault=port_down@1000:20ms', 'null:']
+        ended = l2fwd.outcome(*keys, '--duration=1')
+        self.assert_says_one_of(_link_failed(0)[:2], keys, ended)
+        self.checked(ended)
 
     def test_ends_and_says_so_when_a_device_is_removed(self):
         key = f'pcap:{self.input},fault=remove@1000'
@@ -182,7 +192,7 @@ class FaultsTest(unittest.TestCase):
 
     def test_has_the_same_faults_again(self):
         faults = ',fault=recv_error@700+qp_error@2000,loss=3%,dup=2%,seed=9'
-        runs = [self.forward(*_FAILED_OFTEN, or_else=_FAILED_OFTEN * 2,
+        runs = [self.forward(*_FAILED_OFTEN, or_else=[_FAILED_OFTEN * 2],
                              receive=faults) for _ in range(2)]
         once, again = (collections.Counter(frames) for _, frames in runs)
         # Only what arrives until a queue pair is ready again is up to time, and

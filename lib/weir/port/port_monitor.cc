@@ -1,6 +1,5 @@
 #include "weir/port/port_monitor.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,6 +13,20 @@ namespace {
 // Events that one call takes at most: who makes more of them in a row is not
 // waited for.
 constexpr int kMaxEvents = 256;
+
+// The state that an event tells of, if it does.
+std::optional<PortState> StateOf(verbs::AsyncEvent event) {
+  switch (event) {
+    case verbs::AsyncEvent::kLinkUp:
+      return PortState::kUp;
+    case verbs::AsyncEvent::kLinkDown:
+      return PortState::kDown;
+    case verbs::AsyncEvent::kDeviceGone:
+      return PortState::kGone;
+    default:
+      return std::nullopt;
+  }
+}
 
 }  // namespace
 
@@ -37,30 +50,34 @@ PortState PortMonitor::ReadState() const {
 
 void PortMonitor::TakeEvents() {
   if (state() == PortState::kGone) return;
-  uint64_t changes = 0;
-  bool gone = false;
-  for (int i = 0; i < kMaxEvents && !gone; ++i) {
-    const std::optional<verbs::AsyncEvent> event = events_.Take();
+  LinkChanges link{state()};
+  bool has_news = false;
+  for (int i = 0; i < kMaxEvents && link.now != PortState::kGone; ++i) {
+    const std::optional<verbs::AsyncEvent> event =
+        events_.Take(info_.device_port);
     if (!event) break;
-    changes += *event == verbs::AsyncEvent::kLink ? 1 : 0;
-    gone = *event == verbs::AsyncEvent::kDeviceGone;
+    const std::optional<PortState> said = StateOf(*event);
+    if (!said) continue;
+    link.Become(*said);
+    has_news = true;
   }
-  if (!gone && changes == 0) return;
-  SetState(gone ? PortState::kGone : ReadState(), changes);
+  // More may have happened than there were events.
+  if (has_news && link.now != PortState::kGone) link.Become(ReadState());
+  Note(link);
 }
 
 void PortMonitor::CheckState() {
-  if (state() == PortState::kGone) return;
-  const PortState now = ReadState();
-  // What has become an event by this counts once.
   TakeEvents();
-  if (state() != PortState::kGone) SetState(now, 0);
+  if (state() == PortState::kGone) return;
+  LinkChanges link{state()};
+  link.Become(ReadState());
+  Note(link);
 }
 
-void PortMonitor::SetState(PortState now, uint64_t changes) {
-  if (now != state()) changes = std::max<uint64_t>(changes, 1);
-  state_changes_.Add(changes);
-  health_->set_state(now);
+void PortMonitor::Note(const LinkChanges& link) {
+  if (link.count == 0) return;
+  state_changes_.Add(link.count);
+  health_->set_state(link.now);
 }
 
 bool PortMonitor::finished() const {

@@ -72,8 +72,20 @@ class PortMonitor {
   }
 
  private:
+  // A state, and how often it has changed. What was read before its event came
+  // counts once.
+  struct LinkChanges {
+    PortState now;
+    uint64_t count = 0;
+
+    void Become(PortState next) noexcept {
+      count += next != now ? 1 : 0;
+      now = next;
+    }
+  };
+
   PortState ReadState() const;
-  void SetState(PortState now, uint64_t changes);
+  void Note(const LinkChanges& link);
 
   PortInfo info_;
   std::shared_ptr<const verbs::Device> device_;

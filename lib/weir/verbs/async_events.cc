@@ -18,14 +18,16 @@ absl::StatusOr<AsyncEvents> AsyncEvents::Create(const Device& device) {
   return AsyncEvents(device.context());
 }
 
-std::optional<AsyncEvent> AsyncEvents::Take() noexcept {
+std::optional<AsyncEvent> AsyncEvents::Take(uint8_t port) noexcept {
   ibv_async_event event{};
   if (ibv_get_async_event(context_, &event) != 0) return std::nullopt;
   ibv_ack_async_event(&event);
+  const bool is_of_port = event.element.port_num == port;
   switch (event.event_type) {
     case IBV_EVENT_PORT_ACTIVE:
+      return is_of_port ? AsyncEvent::kLinkUp : AsyncEvent::kOther;
     case IBV_EVENT_PORT_ERR:
-      return AsyncEvent::kLink;
+      return is_of_port ? AsyncEvent::kLinkDown : AsyncEvent::kOther;
     case IBV_EVENT_DEVICE_FATAL:
       return AsyncEvent::kDeviceGone;
     case IBV_EVENT_CQ_ERR:

@@ -15,13 +15,15 @@
 namespace weir::verbs {
 
 enum class AsyncEvent : uint8_t {
-  // The link of a port came or went; of another port of the device, perhaps.
-  kLink,
+  // The link of the port came, or went. A device may say once what happened
+  // several times before it was asked.
+  kLinkUp,
+  kLinkDown,
   // The device is of no more use.
   kDeviceGone,
   // A queue pair, a work queue or a completion queue failed.
   kQueueFailed,
-  // Anything else, such as a new GID.
+  // Anything else, such as a new GID, or the link of another port.
   kOther,
 };
 
@@ -37,8 +39,9 @@ class AsyncEvents {
   int fd() const noexcept { return context_->async_fd; }
 
   // Takes the next event, and acknowledges it, so that its object can be
-  // destroyed; nothing if there is none.
-  std::optional<AsyncEvent> Take() noexcept;
+  // destroyed; nothing if there is none. `port` is the number at the device of
+  // the one that is asked for.
+  std::optional<AsyncEvent> Take(uint8_t port) noexcept;
 
  private:
   explicit AsyncEvents(ibv_context* context) noexcept : context_(context) {}
