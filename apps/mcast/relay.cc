@@ -337,9 +337,12 @@ absl::Status Relay(App& app) {
   RelayView view;
   absl::Status launched = Launch(app, (*ports)[0], (*ports)[1], *options, view);
   if (!launched.ok()) return launched;
-  app.SetEnd([&view] {
+  // Without either link there is nothing to relay.
+  app.SetEnd([&view, both = *ports] {
     view.proxy->Retry();
-    return false;
+    return std::ranges::any_of(both, [](const Port& port) {
+      return port.monitor()->state() == PortState::kGone;
+    });
   });
   app.AddToJson("relay", [&view] { return FormatRelayJson(view); });
   app.SetSummary([&view] { std::fputs(FormatRelay(view).c_str(), stdout); });

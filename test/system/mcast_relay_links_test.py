@@ -17,6 +17,7 @@ import l2fwd
 import netns
 import relay_case
 import script_main
+import table
 from relay_case import GROUP, JOINS, LEAVES, MARK, PORT, UP, payload
 
 _IP_MTU_DISCOVER, _IPV6_MTU_DISCOVER = 10, 23
@@ -285,17 +286,34 @@ class LinksTest(relay_case.RelayCase):
         outcome = run.stop()
         self.assertTrue(outcome.table['packets']['conserved'])
 
-    def test_a_port_that_goes_is_said_and_the_rest_goes_on(self):
+    def test_it_ends_without_the_link_of_its_members(self):
         run = self.relay()
         self.joined(GROUP)
+        self.sender().send(b'before', GROUP, PORT)
+        l2fwd.wait_until(lambda: self.frames_to(GROUP) == 1, 'a datagram')
         netns.run('ip', 'link', 'delete', 'tomembers')
-        l2fwd.wait_until(lambda: 'tomembers' in run.errors(), 'news of the port')
-        self.upstream.send(group_peers.igmp_query('192.0.2.2'))
-        self.upstream.wait_for_record(('IS_EX',), GROUP, [])
-        self.assertTrue(run.running())
-        outcome = run.stop()
-        self.assertEqual(outcome.status, 1)
+        self.ended(run, 'packet:tomembers')
+        # Routers of the other link are told.
         self.upstream.wait_for_record(LEAVES, GROUP, [])
+
+    def test_it_ends_without_the_link_of_the_senders(self):
+        run = self.relay()
+        self.joined(GROUP)
+        netns.run('ip', 'link', 'delete', 'tosenders')
+        self.ended(run, 'packet:tosenders')
+
+    def ended(self, run, port):
+        """It ended by itself, since the port is gone, with its table."""
+        outcome = run.wait()
+        self.assertEqual(outcome.status, 1)
+        # A link that goes down on its way out may be seen as such.
+        self.assertRegex(
+            outcome.stderr,
+            rf'\A(mcast: port {port}: link is down; [^\n]+\n)?'
+            rf'mcast: port {port}: its device is gone; [^\n]+\n\Z')
+        self.assertIn('members behind packet:tomembers:', outcome.stdout)
+        self.assertEqual(table.unbalanced(outcome.table), [])
+        self.assertEqual(outcome.table['mbufs']['held'], 0)
 
     def test_both_pipelines_on_one_lcore(self):
         run = self.relay('--lcores=0')
