@@ -16,24 +16,48 @@
 namespace weir::mcast {
 namespace {
 
-// What cannot be relayed is an error where it is asked for.
 absl::Status CheckGroup(absl::string_view flag,
                         const std::optional<net::IpAddress>& group,
                         absl::string_view text) {
   const bool is_group =
       group &&
       std::visit([](const auto& a) { return net::IsGroup(a); }, *group);
-  if (!is_group) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        flag, ": want multicast groups such as 239.1.2.3 or ff3e::8000:1, got ",
-        text.empty() ? "nothing" : text));
-  }
-  const bool stays = std::visit(
-      [](const auto& a) { return net::IsLinkLocalGroup(a); }, *group);
+  if (is_group) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      flag, ": want multicast groups such as 239.1.2.3 or ff3e::8000:1, got ",
+      text.empty() ? "nothing" : text));
+}
+
+// What cannot be relayed is an error where it is asked for.
+absl::Status CheckScope(absl::string_view flag, const net::IpAddress& group,
+                        absl::string_view text) {
+  const bool stays =
+      std::visit([](const auto& a) { return net::IsLinkLocalGroup(a); }, group);
   if (!stays) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       flag, ": ", text,
       " is a group of the link, which no router forwards; leave it out"));
+}
+
+// Who wants 239.1.2.3 and mistypes its bits must not get all around it.
+template <typename Address>
+absl::Status AddPrefix(absl::string_view flag, absl::string_view text,
+                       const net::AddressPrefix<Address>& prefix,
+                       std::vector<net::AddressPrefix<Address>>& prefixes) {
+  const Address first = prefix.First();
+  if (first != prefix.address) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": ", text, " has bits behind its prefix; want ",
+                     net::ToString(first), "/", prefix.bits));
+  }
+  // Shorter ones have groups beside 224.0.0.0/24 and ff02::/16 in them.
+  constexpr unsigned kLinkBits = sizeof(Address) == 4 ? 24 : 16;
+  if (prefix.bits >= kLinkBits) {
+    absl::Status passes = CheckScope(flag, first, text);
+    if (!passes.ok()) return passes;
+  }
+  prefixes.push_back(prefix);
+  return absl::OkStatus();
 }
 
 template <typename Address>
@@ -76,11 +100,15 @@ absl::StatusOr<GroupRanges> ReadRanges(absl::string_view flag,
                        " bits, got ", part));
     }
     const auto size = static_cast<uint8_t>(bits);
-    if (const auto* v4 = std::get_if<net::Ipv4Address>(&*group)) {
-      ranges.ipv4.push_back({*v4, size});
-    } else {
-      ranges.ipv6.push_back({std::get<net::Ipv6Address>(*group), size});
-    }
+    const auto* const v4 = std::get_if<net::Ipv4Address>(&*group);
+    absl::Status added =
+        v4 != nullptr
+            ? AddPrefix(flag, part, net::Ipv4Prefix{*v4, size}, ranges.ipv4)
+            : AddPrefix(
+                  flag, part,
+                  net::Ipv6Prefix{std::get<net::Ipv6Address>(*group), size},
+                  ranges.ipv6);
+    if (!added.ok()) return added;
   }
   return ranges;
 }
@@ -91,7 +119,8 @@ absl::StatusOr<std::vector<net::IpAddress>> ReadGroups(absl::string_view flag,
   if (text.empty()) return groups;
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
     const auto group = net::ParseIpAddress(part);
-    const absl::Status checked = CheckGroup(flag, group, part);
+    absl::Status checked = CheckGroup(flag, group, part);
+    if (checked.ok()) checked = CheckScope(flag, *group, part);
     if (!checked.ok()) return checked;
     groups.push_back(*group);
   }

@@ -25,7 +25,8 @@ struct GroupRanges {
 };
 
 // "239.1.2.3,239.192.0.0/14,ff3e::/16". InvalidArgument, beginning with `flag`,
-// for what is no group, or groups that stay on their link.
+// for what is no group, groups that stay on their link, or bits behind a
+// prefix.
 absl::StatusOr<GroupRanges> ReadRanges(absl::string_view flag,
                                        absl::string_view text);
 

@@ -42,5 +42,14 @@ TEST(AddressPrefixTest, ComparesAsManyBitsAsItHas) {
   }
 }
 
+TEST(AddressPrefixTest, BeginsWithAnAddressWithoutOtherBits) {
+  EXPECT_EQ((Ipv4Prefix{Of("239.255.2.3"), 14}.First()), Of("239.252.0.0"));
+  EXPECT_EQ((Ipv4Prefix{Of("239.1.2.3"), 16}.First()), Of("239.1.0.0"));
+  EXPECT_EQ((Ipv4Prefix{Of("239.1.2.3"), 31}.First()), Of("239.1.2.2"));
+  EXPECT_EQ((Ipv4Prefix{Of("239.1.2.3")}.First()), Of("239.1.2.3"));
+  EXPECT_EQ((Ipv4Prefix{Of("239.1.2.3"), 0}.First()), Of("0.0.0.0"));
+  EXPECT_EQ((Ipv6Prefix{Of6("ff3e::8000:1"), 16}.First()), Of6("ff3e::"));
+}
+
 }  // namespace
 }  // namespace weir::net

@@ -187,7 +187,13 @@ class FlagsTest(unittest.TestCase):
         for flag, says in [
                 ('--group=192.0.2.1', '--group: want multicast groups'),
                 ('--group=224.0.0.5', 'is a group of the link'),
+                ('--group=224.0.0.0/24', 'is a group of the link'),
                 ('--group=239.0.0.0/33', 'a prefix of 4 to 32 bits'),
+                ('--group=239.1.2.3/40', 'bits, got 239.1.2.3/40'),
+                ('--group=239.1.2.3/14', '--group: 239.1.2.3/14 has bits behind '
+                 'its prefix; want 239.0.0.0/14'),
+                ('--group=224.1.2.3/4', 'want 224.0.0.0/4\n'),
+                ('--group=224.0.0.0/4,ff3e::1/16', 'want ff3e::/16\n'),
                 ('--group=ff3e::/16', 'say one: --ip_out=fe80::1'),
                 ('--static=ff02::1', 'is a group of the link'),
                 ('--static=239.1.2.3,', 'got nothing'),

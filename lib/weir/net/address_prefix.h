@@ -21,15 +21,32 @@ struct AddressPrefix {
 
   constexpr bool Contains(const Address& other) const noexcept {
     for (size_t i = 0; i < sizeof(Address) && 8 * i < bits; ++i) {
-      const size_t rest = bits - 8 * i;
-      const unsigned mask = rest >= 8 ? 0xff : 0xff & (0xff00U >> rest);
-      if (((address.octets[i] ^ other.octets[i]) & mask) != 0) return false;
+      if (((address.octets[i] ^ other.octets[i]) & MaskOf(i)) != 0) {
+        return false;
+      }
     }
     return true;
   }
 
+  // The first of them: no bits behind the prefix.
+  constexpr Address First() const noexcept {
+    Address first = address;
+    for (size_t i = 0; i < sizeof(Address); ++i) {
+      first.octets[i] = static_cast<uint8_t>(first.octets[i] & MaskOf(i));
+    }
+    return first;
+  }
+
   friend constexpr bool operator==(const AddressPrefix&,
                                    const AddressPrefix&) = default;
+
+ private:
+  // The bits of octet number `i` that count.
+  constexpr unsigned MaskOf(size_t i) const noexcept {
+    if (8 * i >= bits) return 0;
+    const size_t rest = bits - 8 * i;
+    return rest >= 8 ? 0xff : 0xff & (0xff00U >> rest);
+  }
 };
 
 using Ipv4Prefix = AddressPrefix<Ipv4Address>;
