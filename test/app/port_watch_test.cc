@@ -32,6 +32,11 @@ class PortWatchTest : public ::testing::Test {
     const std::string name = verbs::AddSoftDevice("null:").value();
     device_ =
         std::make_shared<verbs::Device>(verbs::Device::Open(name).value());
+    Watch();
+  }
+
+  // Watches the device from now on.
+  void Watch() {
     PortInfo info;
     info.name = "null:";
     monitor_ = std::make_shared<PortMonitor>(
@@ -88,6 +93,16 @@ TEST_F(PortWatchTest, SaysOnceThatALinkWentAndCame) {
   EXPECT_THAT(NewsAfter(2), ElementsAre(kUp));
   EXPECT_THAT(NewsAfter(3), IsEmpty());
   EXPECT_EQ(monitor_->state_changes(), 2u);
+}
+
+TEST_F(PortWatchTest, SaysOnceThatALinkIsDownAtTheStart) {
+  Inject("port_down");
+  monitor_->TakeEvents();
+  Watch();
+  EXPECT_THAT(NewsAfter(0), ElementsAre(kDown));
+  EXPECT_THAT(NewsAfter(1), IsEmpty());
+  Inject("port_up");
+  EXPECT_THAT(NewsAfter(2), ElementsAre(kUp));
 }
 
 TEST_F(PortWatchTest, SaysThatALinkWasDownForAMoment) {

@@ -72,9 +72,11 @@ void PortWatch::LookAtLink(Watched& port, Clock::time_point now,
     }
     return;
   }
-  const uint64_t changes =
-      port.monitor->state_changes() -
-      std::exchange(port.changes, port.monitor->state_changes());
+  uint64_t changes = port.monitor->state_changes() -
+                     std::exchange(port.changes, port.monitor->state_changes());
+  // A link that was down from the start has not changed.
+  const bool is_first = !std::exchange(port.was_looked_at, true);
+  if (is_first && state == PortState::kDown && changes == 0) changes = 1;
   if (changes != 0 && port.gate.Admit(changes, now)) {
     const bool came_back = changes > 1 && state == PortState::kUp;
     news.push_back(absl::StrCat(name, ": ", came_back ? "link was down; " : "",

@@ -1,6 +1,6 @@
-// What the control thread sees of ports that is news: a link that goes or
-// comes, a device that is gone, a queue that failed. Each is said once, in one
-// line.
+// What the control thread sees of ports that is news: a link that is down, goes
+// or comes, a device that is gone, a queue that failed. Each is said once, in
+// one line.
 
 #ifndef WEIR_APP_PORT_WATCH_H_
 #define WEIR_APP_PORT_WATCH_H_
@@ -47,6 +47,7 @@ class PortWatch {
   };
   struct Watched {
     std::shared_ptr<PortMonitor> monitor;
+    bool was_looked_at = false;
     bool was_gone = false;
     uint64_t changes = 0;
     FloodGate gate{kLinkBurst, kWindow};
