@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "test/port/faulty_port.h"
 #include "test/port/port_queues_lab.h"
 #include "test/port/short_context.h"
 #include "weir/port/port_context.h"
@@ -18,6 +19,7 @@ namespace weir {
 namespace {
 
 using testing::Count;
+using testing::Faulty;
 using testing::FlowFrame;
 using testing::FrameBytes;
 using testing::Lab;
@@ -157,6 +159,44 @@ TEST(PortQueueFaultsTest, WorksWhileOneQueueIsBroken) {
   }
   EXPECT_GT(came, kFlows / 4);
   EXPECT_LT(came, kFlows);
+}
+
+// All completion queues of the device fail at once, and one after the other
+// gets new ones.
+TEST(PortQueueFaultsTest, ReplacesCompletionQueuesThatOverran) {
+  constexpr uint32_t kQueues = 3;
+  constexpr uint32_t kFlows = 30;
+  Lab lab(4096);
+  Lab sender(2048);
+  const std::string name = OwnWire("port_queues_overrun");
+  Port from = OpenOrDie(name, *sender.pool, Small(1));
+  Faulty to(name, *lab.pool, Small(kQueues));
+  Received received;
+  ReceiveAll(to.port.rx, lab.lcore, received);
+  size_t sent = 0;
+  std::vector<size_t> queue_of(kFlows, kQueues);
+  for (uint32_t round = 0; round < 20; ++round) {
+    for (uint32_t flow = 0; flow < kFlows; ++flow) {
+      const FrameBytes frame = FlowFrame(flow, round);
+      ASSERT_TRUE(SendOne(from.tx[0], sender.lcore, frame));
+      ++sent;
+      ReceiveAll(to.port.rx, lab.lcore, received);
+      ASSERT_EQ(Count(received), sent) << "round " << round;
+      // As before, in the same queue.
+      size_t queue = 0;
+      while (received[queue].empty() || received[queue].back() != frame) {
+        ASSERT_LT(++queue, kQueues);
+      }
+      if (round == 0) queue_of[flow] = queue;
+      ASSERT_EQ(queue, queue_of[flow]);
+    }
+    to.Inject("cq_overrun");
+    ReceiveAll(to.port.rx, lab.lcore, received);
+  }
+  for (const RxQueue& queue : to.port.rx) {
+    EXPECT_EQ(queue.counters()->errors.value(), 20u);
+    EXPECT_EQ(queue.counters()->recoveries.value(), 20u);
+  }
 }
 
 }  // namespace

@@ -88,6 +88,11 @@ absl::Status PortSteering::Retarget(std::vector<verbs::FlowTarget> targets) {
   for (auto& [mac, attachment] : attachments) {
     device_groups_.at(mac).attachment = std::move(attachment);
   }
+  // What a rule asks first goes last, for it takes from those behind it what is
+  // for it.
+  for (auto& [rule, old] : rules_) {
+    while (!old.flows.empty()) old.flows.pop_back();
+  }
   rules_ = std::move(rules);
   targets_ = std::move(targets);
   return absl::OkStatus();

@@ -40,13 +40,16 @@ constexpr Kind kWithAddresses[] = {
     {verbs::FrameKind::kIpv6, kIpv6, 1},
 };
 constexpr uint16_t kLastPriority = 2;
+// All priorities of queue pairs that take the place of others are behind or in
+// front of those of the others: so each frame goes to one or the other.
+constexpr uint16_t kPriorities = kLastPriority + 1;
 
 // The work queue of one lcore. The others go on when it is gone.
 class WorkQueueEnd final : public RxEnd {
  public:
-  WorkQueueEnd(std::shared_ptr<RxSpread> spread, verbs::WorkQueue& queue,
-               const verbs::CompletionQueue& cq)
-      : spread_(std::move(spread)), queue_(queue), cq_(cq) {}
+  WorkQueueEnd(std::shared_ptr<RxSpread> spread, size_t index,
+               verbs::WorkQueue& queue, const verbs::CompletionQueue& cq)
+      : spread_(std::move(spread)), index_(index), queue_(queue), cq_(cq) {}
   ~WorkQueueEnd() override { Reset(); }
 
   const verbs::CompletionQueue& cq() const noexcept override { return cq_; }
@@ -60,12 +63,11 @@ class WorkQueueEnd final : public RxEnd {
   bool Renew() noexcept override {
     return queue_.Modify(IBV_WQS_RESET) == 0 && queue_.Modify(IBV_WQS_RDY) == 0;
   }
-  // A work queue keeps its completion queue, and the table that the others need
-  // keeps the work queue.
-  bool Rebuild() noexcept override { return false; }
+  bool Rebuild() noexcept override { return spread_->Replace(index_).ok(); }
 
  private:
   std::shared_ptr<RxSpread> spread_;
+  size_t index_;
   verbs::WorkQueue& queue_;
   const verbs::CompletionQueue& cq_;
 };
@@ -75,31 +77,69 @@ class WorkQueueEnd final : public RxEnd {
 absl::StatusOr<std::shared_ptr<RxSpread>> RxSpread::Create(
     std::shared_ptr<PortContext> context, uint32_t count,
     const RxEndOptions& options) {
-  std::shared_ptr<RxSpread> spread(new RxSpread(std::move(context)));
-  absl::Status status = spread->CreateQueues(count, options);
-  if (status.ok()) status = spread->CreateTables();
-  if (status.ok()) status = spread->CreateFlows();
+  std::shared_ptr<RxSpread> spread(new RxSpread(std::move(context), options));
+  absl::Status status = spread->CreateQueues(count);
+  if (!status.ok()) return status;
+  auto paths = spread->CreatePaths(0);
+  if (!paths.ok()) return paths.status();
+  spread->paths_ = *std::move(paths);
+  status = spread->steering_->Open(spread->paths_.targets,
+                                   spread->context_->info.mac);
   if (!status.ok()) return status;
   return spread;
 }
 
-absl::Status RxSpread::CreateQueues(uint32_t count,
-                                    const RxEndOptions& options) {
+absl::Status RxSpread::CreateQueues(uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     absl::StatusOr<verbs::CompletionQueue> cq =
-        CreateRxCq(*context_->device, options);
+        CreateRxCq(*context_->device, options_);
     if (!cq.ok()) return cq.status();
     cqs_.push_back(*std::move(cq));
   }
   for (const verbs::CompletionQueue& cq : cqs_) {
-    absl::StatusOr<verbs::WorkQueue> queue = verbs::WorkQueue::Create(
-        context_->domain, cq,
-        {.depth = options.depth, .segments = options.segments});
+    absl::StatusOr<verbs::WorkQueue> queue = CreateQueue(cq);
     if (!queue.ok()) return queue.status();
-    const absl::Status ready = queue->ModifyOrStatus(IBV_WQS_RDY);
-    if (!ready.ok()) return ready;
     queues_.push_back(*std::move(queue));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<verbs::WorkQueue> RxSpread::CreateQueue(
+    const verbs::CompletionQueue& cq) const {
+  absl::StatusOr<verbs::WorkQueue> queue = verbs::WorkQueue::Create(
+      context_->domain, cq,
+      {.depth = options_.depth, .segments = options_.segments});
+  if (!queue.ok()) return queue;
+  const absl::Status ready = queue->ModifyOrStatus(IBV_WQS_RDY);
+  if (!ready.ok()) return ready;
+  return queue;
+}
+
+absl::Status RxSpread::Replace(size_t index) {
+  const std::lock_guard hold(lock_);
+  // They are the old ones in the end, and go in the order in which they can.
+  absl::StatusOr<verbs::CompletionQueue> cq =
+      CreateRxCq(*context_->device, options_);
+  if (!cq.ok()) return cq.status();
+  absl::StatusOr<verbs::WorkQueue> queue = CreateQueue(*cq);
+  if (!queue.ok()) return queue.status();
+  if (queue->obtained().depth < queues_[index].obtained().depth) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        context_->info.name, ": no room for ", queues_[index].obtained().depth,
+        " receives any more, but for ", queue->obtained().depth));
+  }
+  std::swap(queues_[index], *queue);
+  const uint16_t first = first_priority_ == 0 ? kPriorities : 0;
+  absl::StatusOr<Paths> paths = CreatePaths(first);
+  absl::Status status = paths.status();
+  if (status.ok()) status = steering_->Retarget(paths->targets);
+  if (!status.ok()) {
+    std::swap(queues_[index], *queue);
+    return status;
+  }
+  std::swap(paths_, *paths);
+  std::swap(cqs_[index], *cq);
+  first_priority_ = first;
   return absl::OkStatus();
 }
 
@@ -112,7 +152,7 @@ size_t RxSpread::TableEntries(uint32_t count, uint32_t max) noexcept {
   return even < least ? 0 : even;
 }
 
-absl::Status RxSpread::CreateTables() {
+absl::Status RxSpread::AddTables(Paths& paths) const {
   const verbs::Device& device = *context_->device;
   const auto count = static_cast<uint32_t>(queues_.size());
   const size_t all = TableEntries(count, device.rss().table_entries);
@@ -122,40 +162,41 @@ absl::Status RxSpread::CreateTables() {
   for (const auto& [over, entries] : wanted) {
     auto table = verbs::IndirectionTable::Create(device, over, entries);
     if (!table.ok()) return table.status();
-    tables_.push_back(*std::move(table));
+    paths.tables.push_back(*std::move(table));
   }
   return absl::OkStatus();
 }
 
-absl::Status RxSpread::CreateFlows() {
+absl::StatusOr<RxSpread::Paths> RxSpread::CreatePaths(
+    uint16_t first_priority) const {
   std::vector<Kind> kinds(std::begin(kWithAddresses), std::end(kWithAddresses));
   if (context_->info.queues.rx_hash == RxHash::kAddressesAndPorts) {
     kinds.insert(kinds.begin(), std::begin(kWithPorts), std::end(kWithPorts));
   }
   kinds.push_back({verbs::FrameKind::kAll, 0, kLastPriority});
+  Paths paths;
+  const absl::Status added = AddTables(paths);
+  if (!added.ok()) return added;
   const uint8_t port = context_->info.device_port;
   for (const Kind& kind : kinds) {
     auto qp = verbs::RssQueuePair::Create(
-        context_->domain, kind.fields == 0 ? tables_[1] : tables_[0],
+        context_->domain, paths.tables[kind.fields == 0 ? 1 : 0],
         net::kSymmetricToeplitzKey, kind.fields);
     if (!qp.ok()) return qp.status();
-    qps_.push_back(*std::move(qp));
-    const absl::Status started = qps_.back().Start(port);
+    const absl::Status started = qp->Start(port);
     if (!started.ok()) return started;
+    const auto priority = static_cast<uint16_t>(first_priority + kind.priority);
+    paths.targets.push_back(verbs::TargetOf(*qp, kind.frames, priority, port));
+    paths.qps.push_back(*std::move(qp));
   }
-  std::vector<verbs::FlowTarget> targets;
-  for (size_t i = 0; i < kinds.size(); ++i) {
-    targets.push_back(
-        verbs::TargetOf(qps_[i], kinds[i].frames, kinds[i].priority, port));
-  }
-  return steering_->Open(std::move(targets), context_->info.mac);
+  return paths;
 }
 
 std::vector<std::unique_ptr<RxEnd>> RxSpread::Ends(
     const std::shared_ptr<RxSpread>& spread) {
   std::vector<std::unique_ptr<RxEnd>> ends;
   for (size_t i = 0; i < spread->queues_.size(); ++i) {
-    ends.push_back(std::make_unique<WorkQueueEnd>(spread, spread->queues_[i],
+    ends.push_back(std::make_unique<WorkQueueEnd>(spread, i, spread->queues_[i],
                                                   spread->cqs_[i]));
   }
   return ends;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -18,6 +19,7 @@
 #include "weir/port/port_steering.h"
 #include "weir/port/rx_end.h"
 #include "weir/verbs/completion_queue.h"
+#include "weir/verbs/flow.h"
 #include "weir/verbs/indirection_table.h"
 #include "weir/verbs/rss_queue_pair.h"
 #include "weir/verbs/work_queue.h"
@@ -45,21 +47,43 @@ class RxSpread {
   // 0 if it has fewer than queues.
   static size_t TableEntries(uint32_t count, uint32_t max) noexcept;
 
- private:
-  explicit RxSpread(std::shared_ptr<PortContext> context)
-      : context_(std::move(context)), steering_(context_->steering.get()) {}
+  // Gives queue `index` a completion queue and a work queue that are new, in
+  // place of its own, and has frames come by tables and queue pairs over these.
+  // The other queues miss no frame, and get none twice. If that fails, all is
+  // as before. The lcore of that queue only, while others use or replace
+  // theirs.
+  absl::Status Replace(size_t index);
 
-  absl::Status CreateQueues(uint32_t count, const RxEndOptions& options);
-  absl::Status CreateTables();
-  absl::Status CreateFlows();
+ private:
+  // What leads to the queues, in creation order.
+  struct Paths {
+    // Over all queues, and over the first alone.
+    std::vector<verbs::IndirectionTable> tables;
+    std::vector<verbs::RssQueuePair> qps;
+    std::vector<verbs::FlowTarget> targets;
+  };
+
+  RxSpread(std::shared_ptr<PortContext> context, const RxEndOptions& options)
+      : context_(std::move(context)),
+        options_(options),
+        steering_(context_->steering.get()) {}
+
+  absl::Status CreateQueues(uint32_t count);
+  absl::StatusOr<verbs::WorkQueue> CreateQueue(
+      const verbs::CompletionQueue& cq) const;
+  absl::StatusOr<Paths> CreatePaths(uint16_t first_priority) const;
+  absl::Status AddTables(Paths& paths) const;
 
   // In creation order.
   std::shared_ptr<PortContext> context_;
+  RxEndOptions options_;
+  // An element belongs to the lcore of its queue.
   std::vector<verbs::CompletionQueue> cqs_;
   std::vector<verbs::WorkQueue> queues_;
-  // Over all queues, and over the first alone.
-  std::vector<verbs::IndirectionTable> tables_;
-  std::vector<verbs::RssQueuePair> qps_;
+  // Guards what follows.
+  std::mutex lock_;
+  uint16_t first_priority_ = 0;
+  Paths paths_;
   OpenSteering steering_;
 };
 
