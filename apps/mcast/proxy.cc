@@ -31,26 +31,28 @@ absl::StatusOr<std::unique_ptr<Proxy>> Proxy::Create(
 
 void Proxy::Follow(const net::IpAddress& group, bool is_gone,
                    GroupInterest interest) {
-  const bool stays =
-      std::visit([](const auto& a) { return net::IsLinkLocalGroup(a); }, group);
-  if (stays) {
-    ++of_link_;
-    return;
-  }
-  if (!allowed_.Allow(group)) {
-    ++not_allowed_;
-    return;
-  }
   // Nothing comes from a group; who names one has no say in what else is
   // wanted.
   std::erase_if(interest.sources, [](const net::IpAddress& source) {
     return std::visit([](const auto& a) { return net::IsGroup(a); }, source);
   });
-  if (is_gone ||
-      (interest.mode == FilterMode::kInclude && interest.sources.empty())) {
-    members_.erase(group);
-  } else {
+  const bool has_members = !is_gone && (interest.mode == FilterMode::kExclude ||
+                                        !interest.sources.empty());
+  const bool stays =
+      std::visit([](const auto& a) { return net::IsLinkLocalGroup(a); }, group);
+  if (stays || !allowed_.Allow(group)) {
+    ++(stays ? of_link_ : not_allowed_);
+    if (has_members) {
+      kept_.insert(group);
+    } else {
+      kept_.erase(group);
+    }
+    return;
+  }
+  if (has_members) {
     members_[group] = std::move(interest);
+  } else {
+    members_.erase(group);
   }
   TrySync(group);
 }

@@ -45,10 +45,12 @@ class Proxy {
   // Tries again what could not be done for a while, as when an lcore was busy.
   void Retry();
 
-  // What the link wants: of groups with members.
+  // What the link wants: of groups with members that are relayed.
   const std::map<net::IpAddress, GroupInterest>& members() const noexcept {
     return members_;
   }
+  // Groups with members too, which stay on the link or may not be relayed.
+  const std::set<net::IpAddress>& kept() const noexcept { return kept_; }
   bool IsAlways(const net::IpAddress& group) const {
     return always_.contains(group);
   }
@@ -74,6 +76,7 @@ class Proxy {
   GroupRanges allowed_;
   std::set<net::IpAddress> always_;
   std::map<net::IpAddress, GroupInterest> members_;
+  std::set<net::IpAddress> kept_;
   // Groups that are not yet as they should be.
   std::set<net::IpAddress> late_;
   // Those that could not be had, and when they are tried again.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -75,8 +76,27 @@ std::string WantedAs(const Proxy& proxy, const net::IpAddress& group) {
   return text;
 }
 
+// Groups with members of one family. What the router counts is both.
+struct Wanted {
+  uint64_t relayed = 0;
+  uint64_t kept = 0;
+};
+
+template <typename Address>
+Wanted WantedOf(const Proxy& proxy) {
+  Wanted wanted;
+  for (const auto& [group, interest] : proxy.members()) {
+    wanted.relayed += std::holds_alternative<Address>(group) ? 1 : 0;
+  }
+  for (const net::IpAddress& group : proxy.kept()) {
+    wanted.kept += std::holds_alternative<Address>(group) ? 1 : 0;
+  }
+  return wanted;
+}
+
 std::string FormatRouter(absl::string_view family, absl::string_view address,
-                         const MembershipRouterCounts& counts) {
+                         const MembershipRouterCounts& counts,
+                         const Wanted& wanted) {
   std::string text = absl::StrFormat(
       "%s router %s: %s, %d queries sent, %d of other routers heard, %d "
       "reports "
@@ -84,7 +104,10 @@ std::string FormatRouter(absl::string_view family, absl::string_view address,
       family, address,
       counts.is_querier.value() != 0 ? "asks" : "another router asks",
       counts.queries_sent.value(), counts.queries_heard.value(),
-      counts.reports.value(), counts.groups.value());
+      counts.reports.value(), wanted.relayed);
+  if (wanted.kept != 0) {
+    absl::StrAppend(&text, ", ", wanted.kept, " more that are not relayed");
+  }
   if (counts.groups_refused.value() != 0) {
     absl::StrAppend(&text, ", ", counts.groups_refused.value(),
                     " records of groups without room (--max_groups)");
@@ -97,14 +120,15 @@ std::string FormatRouter(absl::string_view family, absl::string_view address,
 }
 
 Json ToJson(absl::string_view protocol, const std::string& address,
-            const MembershipRouterCounts& counts) {
+            const MembershipRouterCounts& counts, const Wanted& wanted) {
   return {{"protocol", std::string(protocol)},
           {"address", address},
           {"is_querier", counts.is_querier.value() != 0},
           {"queries_sent", counts.queries_sent.value()},
           {"queries_heard", counts.queries_heard.value()},
           {"reports_heard", counts.reports.value()},
-          {"groups", counts.groups.value()},
+          {"groups", wanted.relayed},
+          {"groups_not_relayed", wanted.kept},
           {"groups_refused", counts.groups_refused.value()},
           {"sources_refused", counts.sources_refused.value()},
           {"no_mbuf", counts.no_mbuf.value()}};
@@ -142,18 +166,19 @@ Json ToJson(const Proxy& proxy, const std::optional<net::IpAddress>& group,
 }  // namespace
 
 std::string FormatRelay(RelayView& view) {
+  const Proxy& proxy = *view.proxy;
   std::string text = absl::StrCat("members behind ", view.port, ":\n");
   if (view.igmp != nullptr) {
     absl::StrAppend(
         &text, "  ",
-        FormatRouter("IGMP", net::ToString(*view.addresses.ipv4), *view.igmp));
+        FormatRouter("IGMP", net::ToString(*view.addresses.ipv4), *view.igmp,
+                     WantedOf<net::Ipv4Address>(proxy)));
   }
   if (view.mld != nullptr) {
-    absl::StrAppend(
-        &text, "  ",
-        FormatRouter("MLD", net::ToString(*view.addresses.ipv6), *view.mld));
+    absl::StrAppend(&text, "  ",
+                    FormatRouter("MLD", net::ToString(*view.addresses.ipv6),
+                                 *view.mld, WantedOf<net::Ipv6Address>(proxy)));
   }
-  const Proxy& proxy = *view.proxy;
   for (const auto& [group, counted] : GroupsOf(view)) {
     absl::StrAppendFormat(
         &text, "  %-15s %10d packets %12d bytes",
@@ -178,16 +203,16 @@ std::string FormatRelay(RelayView& view) {
 }
 
 std::string FormatRelayJson(RelayView& view) {
+  const Proxy& proxy = *view.proxy;
   Json routers = Json::array();
   if (view.igmp != nullptr) {
-    routers.push_back(
-        ToJson("igmp", net::ToString(*view.addresses.ipv4), *view.igmp));
+    routers.push_back(ToJson("igmp", net::ToString(*view.addresses.ipv4),
+                             *view.igmp, WantedOf<net::Ipv4Address>(proxy)));
   }
   if (view.mld != nullptr) {
-    routers.push_back(
-        ToJson("mld", net::ToString(*view.addresses.ipv6), *view.mld));
+    routers.push_back(ToJson("mld", net::ToString(*view.addresses.ipv6),
+                             *view.mld, WantedOf<net::Ipv6Address>(proxy)));
   }
-  const Proxy& proxy = *view.proxy;
   Json groups = Json::array();
   for (const auto& [group, counted] : GroupsOf(view)) {
     groups.push_back(ToJson(proxy, group, counted));

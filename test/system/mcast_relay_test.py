@@ -120,6 +120,33 @@ class RelayTest(relay_case.RelayCase):
         self.assertGreater(
             outcome.table['relay']['changes_of_link_groups'], 0)
 
+    def test_it_counts_the_groups_that_it_lists(self):
+        self.wait_for_ipv6()
+        run = self.relay('--group=233.252.0.0/16,ff3e::/16')
+        reports = group_peers.Sniffer(None, 'tomembers')
+        self.addCleanup(reports.close)
+        for group in ('224.0.0.251', '239.1.2.3', 'ff1e::5'):
+            self.member(group)
+            reports.wait_for_record(JOINS, group, [])
+        # Said behind those.
+        for group in (GROUP, MARK, GROUP6):
+            self.joined(group)
+        outcome = self.stopped(run)
+        relay = outcome.table['relay']
+        listed = {entry['group'] for entry in relay['groups']
+                  if entry['members']}
+        self.assertEqual(listed, {GROUP, MARK, GROUP6})
+        igmp, mld = relay['routers']
+        self.assertEqual((igmp['groups'], mld['groups']), (2, 1))
+        # Those of the link and those that --group leaves out; of IPv6 the
+        # kernel may say those of its own addresses too.
+        self.assertEqual(igmp['groups_not_relayed'], 2)
+        self.assertGreaterEqual(mld['groups_not_relayed'], 1)
+        for says in ('2 groups, 2 more that are not relayed',
+                     f'1 groups, {mld["groups_not_relayed"]} more that are not '
+                     'relayed'):
+            self.assertIn(says, outcome.stdout)
+
     def test_static_groups_need_no_member(self):
         run = self.relay(f'--static={GROUP}')
         self.upstream.wait_for_record(JOINS, GROUP, [])
