@@ -65,13 +65,17 @@ class Between {
                            100.0 * static_cast<double>(Grown(part, labels)) /
                                static_cast<double>(all));
   }
-  // Per cent that `cycles` were of the time.
+  // Per cent that `cycles` were of the time. A sample has the time at which it
+  // was written, a little after its counting: where that was late once, more
+  // cycles than time lie between two, and mean all of it.
   std::string OfTime(absl::string_view cycles, const Labels& labels) const {
     const auto all =
         seconds_ * static_cast<double>(now_.Sum("weir_tsc_hertz", {}));
     if (all == 0) return "-";
     return absl::StrFormat(
-        "%.1f%%", 100.0 * static_cast<double>(Grown(cycles, labels)) / all);
+        "%.1f%%",
+        100.0 *
+            std::min(static_cast<double>(Grown(cycles, labels)) / all, 1.0));
   }
   std::string PerPacket(absl::string_view cycles, absl::string_view packets,
                         const Labels& labels) const {

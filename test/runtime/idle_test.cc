@@ -134,6 +134,20 @@ TEST_F(IdleTest, SleepsWhileThereIsNothingToDo) {
   EXPECT_GT(after.slept_tsc, before.slept_tsc);
 }
 
+TEST_F(IdleTest, CountsASleepWhileItLasts) {
+  auto runtime = MakeRuntime();
+  runtime->Launch({}, Waiter(work_));
+  ASSERT_TRUE(runtime->Start().ok());
+  // It grows twice within one sleep, of which the end is no part.
+  EXPECT_TRUE(WaitUntil([&] {
+    const LcoreSnapshot one = runtime->Snapshot()[0];
+    const LcoreSnapshot two = runtime->Snapshot()[0];
+    const LcoreSnapshot three = runtime->Snapshot()[0];
+    return one.sleeps == three.sleeps && one.slept_tsc < two.slept_tsc &&
+           two.slept_tsc < three.slept_tsc;
+  }));
+}
+
 TEST_F(IdleTest, IsWokenByWhatItWaitsFor) {
   auto runtime = MakeRuntime();
   runtime->Launch({}, Waiter(work_));

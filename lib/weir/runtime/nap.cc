@@ -26,11 +26,11 @@ Nap::Outcome Nap::Try(std::span<Task* const> tasks, Lcore& lcore,
     return Outcome::kLook;
   }
   if (!has_fence_) sleep.WakeWithin(Sleep::kTickNs);
-  const uint64_t begin_tsc = lcore.now_tsc();
+  slept_.Begin(lcore.now_tsc());
   const bool is_woken = Block(sleep);
   lcore.UpdateClock();
   sleeps_.Add(1);
-  slept_tsc_.Add(lcore.now_tsc() - begin_tsc);
+  slept_.End(lcore.now_tsc());
   if (!is_woken) return Outcome::kTimeUp;
   wake.Clear();
   Disarm(tasks);

@@ -8,8 +8,10 @@
 #include <span>
 
 #include "weir/base/counter.h"
+#include "weir/base/tsc_clock.h"
 #include "weir/pipeline/lcore.h"
 #include "weir/pipeline/sleep.h"
+#include "weir/runtime/sleep_time.h"
 #include "weir/runtime/task.h"
 #include "weir/runtime/wake_fd.h"
 
@@ -39,9 +41,9 @@ class Nap {
     }
   }
 
-  // How often the lcore slept, and for how long. Any thread.
+  // How often the lcore slept, and for how long, by now. Any thread.
   uint64_t sleeps() const noexcept { return sleeps_.value(); }
-  uint64_t slept_tsc() const noexcept { return slept_tsc_.value(); }
+  uint64_t slept_tsc() const noexcept { return slept_.At(ReadTsc()); }
 
  private:
   void Disarm(std::span<Task* const> tasks) noexcept;
@@ -52,7 +54,7 @@ class Nap {
   // short.
   bool has_fence_ = true;
   Counter sleeps_;
-  Counter slept_tsc_;
+  SleepTime slept_;
 };
 
 }  // namespace weir

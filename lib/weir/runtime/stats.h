@@ -20,7 +20,8 @@ struct LcoreSnapshot {
   // Packets of the rounds that were not interrupted, and their TSC ticks.
   uint64_t timed_packets = 0;
   uint64_t timed_tsc = 0;
-  // How often it slept since nothing came, and for how many TSC ticks in all.
+  // How often it slept since nothing came, and for how many TSC ticks in
+  // all, those of a sleep that lasts among them.
   uint64_t sleeps = 0;
   uint64_t slept_tsc = 0;
   std::vector<PipelineSnapshot> pipelines;

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -126,6 +127,19 @@ TEST(ScreenTest, ShowsNothingBelowZeroForAProcessThatBeganAgain) {
   const auto lines = FormatScreen(SampleAt(9), SampleAt(2));
   for (const std::string& line : lines)
     EXPECT_THAT(line, Not(HasSubstr("/s -")));
+}
+
+// A second by the clock of who wrote it, in which counting was late before and
+// was not now.
+TEST(ScreenTest, ShowsNoMoreSleepThanThereIsTime) {
+  const Sample before = SampleAt(1);
+  Sample now = SampleAt(2);
+  for (Metric& metric : now.metrics) {
+    if (metric.name == "weir_lcore_slept_cycles") {
+      metric.value = 2'700'000'000;
+    }
+  }
+  EXPECT_THAT(FormatScreen(before, now)[2], EndsWith(" 100.0%"));
 }
 
 TEST(ScreenTest, SaysThatAProcessHasEndedAndWhyThereIsNothing) {
