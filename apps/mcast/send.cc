@@ -94,7 +94,8 @@ absl::StatusOr<Port*> OpenPort(App& app) {
   auto ports =
       app.OpenPorts({.ports = port_options,
                      .stage_mbufs = 3 * uint64_t{port_options.tx_depth} + 128,
-                     .stage_packets = 64});
+                     .stage_packets = 64,
+                     .is_sender = true});
   if (!ports.ok()) return ports.status();
   if (ports->size() != 1) {
     return absl::InvalidArgumentError(

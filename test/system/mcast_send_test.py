@@ -14,6 +14,7 @@ import sys
 import tempfile
 import unittest
 
+import groups
 import netns
 import script_main
 import vlan_relay
@@ -263,6 +264,13 @@ class KernelTest(unittest.TestCase):
         self.kernel.run('sh', '-c',
                         'echo 0 > /proc/sys/net/ipv4/ipfrag_max_dist')
 
+    def wait_for_link(self, state):
+        """Returns once the kernel says so of the link."""
+        def is_so():
+            with open('/sys/class/net/tokernel/operstate') as file:
+                return state in file.read()
+        groups.wait_until(is_so, f'a link that is {state}')
+
     def receiver(self, group, count, netdev='veth0'):
         """A socket in the other namespace that has joined `group`."""
         joined = self.kernel.popen(sys.executable, '-c', _RECEIVER, group,
@@ -315,6 +323,40 @@ class KernelTest(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ''))
         self.assertTrue(
             receiver.stdout.readline().startswith('192.0.2.77 9 '))
+
+    def test_a_link_that_is_down_is_said(self):
+        self.kernel.run('ip', 'link', 'set', 'veth0', 'down')
+        self.wait_for_link('down')
+        done = _run('packet:tokernel', f'--group={_GROUP}', '--udp_port=5001',
+                    '--ip=192.0.2.1', '--count=5')
+        self.assertEqual(done.returncode, 0)
+        says = 'mcast: port packet:tokernel: '
+        self.assertEqual(
+            done.stderr.splitlines(),
+            [f'{says}link is down; what is sent is dropped and counted until '
+             'it is up',
+             f'{says}frames not sent as the link was down (tx_link_down): 5'])
+
+    def test_frames_above_an_mtu_that_shrank_are_said(self):
+        sender = subprocess.Popen(
+            [_PROGRAM, 'send', 'packet:tokernel', f'--group={_GROUP}',
+             '--udp_port=5001', '--ip=192.0.2.1', '--stdin', '--split=line'],
+            text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE)
+        self.addCleanup(sender.wait)
+        self.addCleanup(sender.kill)
+        # It is open when one comes.
+        receiver = self.receiver(_GROUP, 1)
+        sender.stdin.write('x\n')
+        sender.stdin.flush()
+        receiver.stdout.readline()
+        netns.run('ip', 'link', 'set', 'tokernel', 'mtu', '1000')
+        _, errors = sender.communicate('y' * 1100 + '\n',
+                                       timeout=_PATIENCE_SECONDS)
+        self.assertEqual(sender.returncode, 0)
+        self.assertEqual(
+            errors, 'mcast: port packet:tokernel: frames not sent as they are '
+            'longer than the link takes (tx_too_long): 1\n')
 
 
 if __name__ == '__main__':

@@ -84,6 +84,7 @@ absl::StatusOr<std::span<Port>> App::OpenPorts(const AppNeeds& needs) {
       static_cast<uint64_t>(absl::ToInt64Milliseconds(options_.tx_watchdog));
   stage_mbufs_ = needs.stage_mbufs;
   stage_packets_ = needs.stage_packets;
+  is_sender_ = needs.is_sender;
   absl::StatusOr<Placer> placer = MakePlacer();
   if (!placer.ok()) return placer.status();
   absl::Status status = CheckDistinctNames(options_.ports);
@@ -237,6 +238,9 @@ absl::Status App::RunUntilSignal() {
   runtime_->Stop();
   outside_->EndCaptures();
   PrintWarnings();
+  if (is_sender_) {
+    for (const std::string& line : watch_->Unsent()) Say(line);
+  }
   const AppReport report = Report(begin);
   std::fputs(FormatTable(report).c_str(), stdout);
   if (print_summary_) print_summary_();
@@ -300,8 +304,7 @@ void App::OpenToOthers(Clock::time_point begin) {
       runtime_->taps(), std::move(steering), groups_);
   if (opened.ok()) return;
   // The run is as good without.
-  std::fprintf(stderr, "%s: warning: %s\n", options_.name.c_str(),
-               std::string(opened.message()).c_str());
+  Say(absl::StrCat("warning: ", opened.message()));
 }
 
 RunPlan App::PlanOfRun() const {
@@ -320,8 +323,7 @@ void App::PrintPlan(const RunPlan& plan) const {
   std::fflush(stdout);
   const std::string warning = plan.Warning();
   if (warning.empty()) return;
-  std::fprintf(stderr, "%s: warning: %s\n", options_.name.c_str(),
-               warning.c_str());
+  Say(absl::StrCat("warning: ", warning));
 }
 
 // Has the events of the ports' devices end the wait, until there will be none.
@@ -336,11 +338,13 @@ void App::WatchPorts() {
   }
 }
 
+void App::Say(const std::string& line) const {
+  std::fprintf(stderr, "%s: %s\n", options_.name.c_str(), line.c_str());
+}
+
 void App::PrintPortNews() {
   const size_t gone = watch_->gone();
-  for (const std::string& line : watch_->Look(Clock::now())) {
-    std::fprintf(stderr, "%s: %s\n", options_.name.c_str(), line.c_str());
-  }
+  for (const std::string& line : watch_->Look(Clock::now())) Say(line);
   warnings_ += watch_->gone() - gone;
   LookAtLinks(groups_);
 }
@@ -350,8 +354,7 @@ void App::PrintWarnings() {
   for (const Port& port : ports_) {
     for (std::string warning = port.monitor()->TakeWarning(); !warning.empty();
          warning = port.monitor()->TakeWarning()) {
-      std::fprintf(stderr, "%s: warning: %s\n", options_.name.c_str(),
-                   warning.c_str());
+      Say(absl::StrCat("warning: ", warning));
       ++warnings_;
     }
   }

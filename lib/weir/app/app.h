@@ -75,6 +75,9 @@ struct AppNeeds {
   // Whether records of captures that have no bytes are received too, as frames
   // of none: for programs that count records. Ports that say `empty=` decide.
   bool empty_records = false;
+  // Whether it begins what it sends: frames that devices did not send are said
+  // at the end then, besides in the table.
+  bool is_sender = false;
 };
 
 // Control thread only.
@@ -179,6 +182,8 @@ class App {
                       std::span<const PortDevice> devices, Placer& placer);
   absl::Status CreatePool(std::span<const PortDevice> devices, Placer& placer);
   void PrintPlan(const RunPlan& plan) const;
+  // On standard error, behind the name of the program.
+  void Say(const std::string& line) const;
   void PrintWarnings();
   void WatchPorts();
   void PrintPortNews();
@@ -207,6 +212,7 @@ class App {
   uint64_t pipelines_ = 0;
   uint64_t stage_mbufs_ = 0;
   uint64_t stage_packets_ = 0;
+  bool is_sender_ = false;
   // Every lcore that this process may use.
   std::vector<LcoreInfo> usable_lcores_;
   // How the size of the pool came about.

@@ -32,6 +32,16 @@ std::string RepairText(const QueueStats& queue) {
                       stalled ? "stalled" : "lost-in-recovery");
 }
 
+// Why a device did not send what was given to it, by its counters: what a
+// sender would not learn from its own.
+struct UnsentReason {
+  absl::string_view counter;
+  absl::string_view text;
+};
+constexpr UnsentReason kUnsentReasons[] = {
+    {"tx_link_down", "the link was down"},
+    {"tx_too_long", "they are longer than the link takes"}};
+
 std::string Times(uint64_t times) {
   return times == 1 ? "" : absl::StrCat(" ", times, " times");
 }
@@ -107,6 +117,22 @@ void PortWatch::LookAtQueues(Watched& port, Clock::time_point now,
     const uint64_t withheld = seen.gate.TakeWithheld(now);
     if (withheld != 0) say(absl::StrCat(Times(withheld), " more"));
   }
+}
+
+std::vector<std::string> PortWatch::Unsent() const {
+  std::vector<std::string> all;
+  for (const Watched& port : ports_) {
+    const std::vector<NamedCount> counts = port.monitor->device_counters();
+    for (const UnsentReason& reason : kUnsentReasons) {
+      const auto at =
+          std::ranges::find(counts, reason.counter, &NamedCount::name);
+      if (at == counts.end() || at->value == 0) continue;
+      all.push_back(absl::StrCat("port ", port.monitor->info().name,
+                                 ": frames not sent as ", reason.text, " (",
+                                 reason.counter, "): ", at->value));
+    }
+  }
+  return all;
 }
 
 size_t PortWatch::gone() const {

@@ -35,6 +35,10 @@ class PortWatch {
   // What is new at `now`, each in a line without an end.
   std::vector<std::string> Look(Clock::time_point now);
 
+  // Of frames that queues gave to devices and that these did not send, a line
+  // a port and reason. When the run is over.
+  std::vector<std::string> Unsent() const;
+
   // Ports whose device is gone, as of the last Look.
   size_t gone() const;
   // Whether there are ports, and all of them are gone.
