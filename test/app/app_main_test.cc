@@ -16,13 +16,13 @@ using ::testing::ExitedWithCode;
 
 // Runs AppMain with `arguments` and exits with its code; `run` gets the app.
 [[noreturn]] void Main(std::vector<std::string> arguments,
-                       absl::Status (*run)(App&)) {
+                       absl::Status (*run)(App&),
+                       const AppInfo& info = {.about = "Tests."}) {
   arguments.insert(arguments.begin(), "/somewhere/tool");
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
-  std::exit(AppMain(static_cast<int>(pointers.size()), pointers.data(),
-                    {.about = "Tests.", .examples = "", .demo_ports = {}},
-                    run));
+  std::exit(
+      AppMain(static_cast<int>(pointers.size()), pointers.data(), info, run));
 }
 
 absl::Status Succeed(App&) { return absl::OkStatus(); }
@@ -54,6 +54,19 @@ TEST(AppMainDeathTest, NamesTheFlagWhoseValueIsBad) {
               "^tool: --duration: want seconds .* got \"soon\"\n$");
   EXPECT_EXIT(Main({"--stats=-1"}, Succeed), ExitedWithCode(1),
               "^tool: --stats: want seconds .* got \"-1\"\n$");
+}
+
+TEST(AppMainDeathTest, RefusesAFlagOfAnotherCommand) {
+  const AppInfo info = {
+      .about = "Tests.",
+      .commands = {"eat", "drink", "sleep"},
+      .command_flags = {{"lcores", {"eat", "drink"}}, {"stats", {"sleep"}}}};
+  EXPECT_EXIT(Main({"eat", "--lcores=0"}, Succeed, info), ExitedWithCode(0),
+              "^$");
+  EXPECT_EXIT(Main({"sleep", "--lcores=0"}, Succeed, info), ExitedWithCode(1),
+              "^tool: --lcores: a flag of eat and drink, not of sleep\n$");
+  EXPECT_EXIT(Main({"eat", "--stats=2s"}, Succeed, info), ExitedWithCode(1),
+              "^tool: --stats: a flag of sleep, not of eat\n$");
 }
 
 // Whether a file that is opened now cannot be mistaken for standard output.

@@ -55,6 +55,8 @@ class FlagsTest(unittest.TestCase):
                 ('--igmp_version=4', '--igmp_version: want 1 to 3, got 4'),
                 ('--mld_version=0', '--mld_version: want 1 to 2, got 0'),
                 ('--when_full=wait', '--when_full: want block or drop'),
+                ('--rate=7', '--rate: a flag of send, not of recv'),
+                ('--both_ways', '--both_ways: a flag of relay, not of recv'),
                 ('--to=', '--to: want none, stdout, file:PATH'),
                 ('--to=out', 'got out'),
                 ('--to=file:', 'got file:'),

@@ -226,6 +226,7 @@ class CaptureTest(unittest.TestCase):
                 ('--sequence=rtp', '--sequence: want none or weir'),
                 ('--size=23 --sequence=weir', '--size: want at least 24'),
                 ('--rate=-2', '--rate: want 0 or more'),
+                ('--to=stdout', '--to: a flag of recv, not of send'),
                 ('--split=word', '--split: want read, line or length'),
                 ('--split=line', '--split=line: want --stdin with it'),
                 ('--stdin --file=x', 'want one of them'),

@@ -7,11 +7,13 @@
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
+#include "absl/flags/reflection.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "weir/app/command_line.h"
 #include "weir/app/flag_values.h"
+#include "weir/base/check.h"
 
 ABSL_FLAG(std::string, lcores, "",
           "where pipelines run, in turn: numbers and ranges such as 0,2-4; "
@@ -113,6 +115,21 @@ absl::Status TakeCommand(const AppInfo& info, AppOptions& options) {
   return absl::OkStatus();
 }
 
+// Whether all flags that say something are of the command.
+absl::Status CheckFlags(const AppInfo& info, const std::string& command) {
+  for (const CommandFlag& flag : info.command_flags) {
+    const absl::CommandLineFlag* found = absl::FindCommandLineFlag(flag.name);
+    Check(found != nullptr, "a flag of a command exists");
+    if (found->CurrentValue() == found->DefaultValue()) continue;
+    if (std::ranges::find(flag.commands, command) == flag.commands.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--", flag.name, ": a flag of ",
+          absl::StrJoin(flag.commands, " and "), ", not of ", command));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Runs the app and returns what the process ends with.
 absl::StatusOr<int> Run(AppOptions parsed, absl::Status (*run)(App&)) {
   absl::StatusOr<AppOptions> options = ReadFlags(std::move(parsed));
@@ -142,8 +159,10 @@ int AppMain(int argc, char** argv, const AppInfo& info,
     options.duration = kDemoDuration;
   }
   const std::string name = options.name;
+  absl::Status command = TakeCommand(info, options);
+  if (command.ok()) command = CheckFlags(info, options.command);
   absl::StatusOr<int> exit_code = 1;
-  if (const absl::Status command = TakeCommand(info, options); command.ok()) {
+  if (command.ok()) {
     exit_code = Run(std::move(options), run);
   } else {
     exit_code = command;

@@ -12,6 +12,12 @@
 
 namespace weir {
 
+// A flag that not all commands of an app have.
+struct CommandFlag {
+  absl::string_view name;
+  std::vector<absl::string_view> commands;
+};
+
 // What an app says of itself.
 struct AppInfo {
   // One sentence, first thing in --help.
@@ -20,6 +26,8 @@ struct AppInfo {
   absl::string_view examples = {};
   // What the first argument has to be one of, if there are any: App::command.
   std::vector<std::string> commands = {};
+  // An error with other commands.
+  std::vector<CommandFlag> command_flags = {};
   // The ports of --demo, for a command line that names none; the app then ends
   // by itself after five seconds unless --duration says otherwise.
   std::vector<std::string> demo_ports = {};
