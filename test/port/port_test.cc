@@ -174,7 +174,8 @@ TEST(PortTest, MonitorOutlivesThePortAndItsQueues) {
 TEST(PortDeathTest, NamesTheLimitOnLockedMemory) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(OpenWithoutLockedMemory(), ::testing::ExitedWithCode(1),
-              "cannot register 1048576 bytes .*RLIMIT_MEMLOCK is 65536 bytes");
+              "^null:: cannot register 1048576 bytes .*RLIMIT_MEMLOCK is "
+              "65536 bytes");
 }
 
 }  // namespace

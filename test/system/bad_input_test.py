@@ -2,6 +2,7 @@
 """What l2fwd says when it cannot: one line, status 1, never a crash."""
 
 import os
+import re
 import resource
 import struct
 import tempfile
@@ -121,10 +122,21 @@ class BadInputTest(unittest.TestCase):
                              'null:'], path)
 
     def test_names_the_limit_on_locked_memory(self):
-        def lower():
-            resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
-        self.assert_refused(['null:', 'null:'], 'RLIMIT_MEMLOCK', preexec=lower,
-                            without=['ipc_lock'])
+        def limited_to(size):
+            return {'preexec': lambda: resource.setrlimit(
+                resource.RLIMIT_MEMLOCK, (size, size)), 'without': ['ipc_lock']}
+        arguments = ['null:,mtu=1400', 'null:', '--duration=1ms']
+        self.assert_refused(arguments, 'l2fwd: null:,mtu=1400: cannot register ',
+                            'RLIMIT_MEMLOCK is 65536 bytes', 'CAP_IPC_LOCK',
+                            **limited_to(65536))
+        # As much as it says is enough, and less is not.
+        refused = l2fwd.outcome(*arguments, **limited_to(65536))
+        enough = 1024 * int(re.search(r'`ulimit -l (\d+)`',
+                                      refused.stderr).group(1))
+        self.assertEqual(l2fwd.outcome(*arguments, **limited_to(enough)).status,
+                         0)
+        self.assert_refused(arguments, f'RLIMIT_MEMLOCK is {enough - 4096} bytes',
+                            **limited_to(enough - 4096))
 
     def test_names_the_capability_that_raw_sockets_need(self):
         self.add_netdev('port0')

@@ -64,7 +64,7 @@ TEST(MemoryRegionDeathTest, NamesTheLimitOnLockedMemory) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(RegisterWithoutRights(), ::testing::ExitedWithCode(1),
               "cannot register 1048576 bytes .*RLIMIT_MEMLOCK is 65536 bytes.*"
-              "ulimit -l.*CAP_IPC_LOCK");
+              "`ulimit -l 1024`.*CAP_IPC_LOCK");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ uint32_t Depth(const verbs::Device& device, uint32_t wanted) {
 absl::StatusOr<std::shared_ptr<PortContext>> CreateContext(
     const PortDevice& device, const PortQueues& queues, MbufPool& pool) {
   absl::StatusOr<verbs::ProtectionDomain> domain =
-      verbs::ProtectionDomain::Create(*device.device());
+      verbs::ProtectionDomain::Create(*device.device(), device.info().name);
   if (!domain.ok()) return domain.status();
   absl::StatusOr<verbs::MemoryRegion> region =
       verbs::MemoryRegion::Register(*domain, pool.arena().bytes());

@@ -11,6 +11,9 @@
 namespace weir::verbs {
 namespace {
 
+// What shells count the limit in.
+constexpr size_t kUnitBytes = 1024;
+
 // What the kernel lets this process lock: memory of a region is locked, and
 // without CAP_IPC_LOCK the sum may not exceed the limit.
 std::string LockedMemoryLimit() {
@@ -28,7 +31,8 @@ absl::Status RegisterError(int error_number, const std::string& device_name,
         device_name, ": cannot register ", bytes,
         " bytes of memory: ibv_reg_mr: out of lockable memory, RLIMIT_MEMLOCK "
         "is ",
-        LockedMemoryLimit(), "; raise it (ulimit -l) or give CAP_IPC_LOCK"));
+        LockedMemoryLimit(), "; raise it (at least `ulimit -l ",
+        (bytes + kUnitBytes - 1) / kUnitBytes, "`) or give CAP_IPC_LOCK"));
   }
   return ErrnoStatus(error_number,
                      {.object = absl::StrCat(device_name, ": cannot register ",

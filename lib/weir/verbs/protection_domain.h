@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "weir/verbs/device.h"
 
 namespace weir::verbs {
@@ -17,8 +18,10 @@ namespace weir::verbs {
 // Owns the ibv_pd. Movable. Control thread, before Launch.
 class ProtectionDomain {
  public:
-  // `device` must outlive it. The errno of ibv_alloc_pd.
-  static absl::StatusOr<ProtectionDomain> Create(const Device& device);
+  // `device` must outlive it. Messages call it `name`, as who reads them knows
+  // it, or by its own if that is empty. The errno of ibv_alloc_pd.
+  static absl::StatusOr<ProtectionDomain> Create(const Device& device,
+                                                 absl::string_view name = {});
 
   ibv_pd* get() const noexcept { return pd_.get(); }
   // For messages.
