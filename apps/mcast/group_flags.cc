@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "weir/net/group_address.h"
+#include "weir/net/ipv6.h"
 
 ABSL_FLAG(
     std::string, group, "",
@@ -20,11 +21,30 @@ ABSL_FLAG(uint64_t, count, 0,
           "end after so many datagrams that were sent or delivered; 0: do not");
 
 namespace weir::mcast {
+namespace {
+
+// Groups of IPv6 are on no link whose scope is reserved, 0, or the host, 1
+// (RFC 4291 §2.7).
+absl::Status CheckScope(const net::IpAddress& group) {
+  const auto* v6 = std::get_if<net::Ipv6Address>(&group);
+  if (v6 == nullptr) return absl::OkStatus();
+  const int scope = v6->octets[1] & 0xf;
+  if (scope > 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--group: ", net::ToString(group), " is of scope ", scope,
+                   " (RFC 4291 section 2.7), which ",
+                   scope == 0 ? "is reserved" : "never leaves a host",
+                   "; want one of a scope from 2 on such as ff3e::8000:1"));
+}
+
+}  // namespace
 
 absl::StatusOr<net::IpAddress> ReadGroup(absl::string_view text) {
   const auto group = net::ParseIpAddress(text);
   if (group &&
       std::visit([](const auto& a) { return net::IsGroup(a); }, *group)) {
+    const absl::Status scope = CheckScope(*group);
+    if (!scope.ok()) return scope;
     return *group;
   }
   return absl::InvalidArgumentError(

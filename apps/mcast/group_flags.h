@@ -20,7 +20,8 @@ ABSL_DECLARE_FLAG(uint64_t, count);
 
 namespace weir::mcast {
 
-// The group that `text`, a part of --group, is. InvalidArgument if it is none.
+// The group that `text`, a part of --group, is. InvalidArgument if it is none,
+// or is on no link.
 absl::StatusOr<net::IpAddress> ReadGroup(absl::string_view text);
 
 // The value of a flag that is a UDP port: 1 to 65535. InvalidArgument,

@@ -32,6 +32,11 @@ class FlagsTest(unittest.TestCase):
                 ('--group=', '--group: want a multicast group'),
                 ('--group=192.0.2.1', 'got 192.0.2.1'),
                 (f'--group={GROUP},', 'got nothing'),
+                ('--group=ff01::1', '--group: ff01::1 is of scope 1 (RFC 4291 '
+                 'section 2.7), which never leaves a host; want one of a scope '
+                 'from 2 on such as ff3e::8000:1'),
+                ('--group=ff30::7', '--group: ff30::7 is of scope 0 (RFC 4291 '
+                 'section 2.7), which is reserved; want one'),
                 (f'--group={GROUP},{GROUP}', f'--group: {GROUP} is there twice'),
                 ('--group=' + ','.join(f'232.0.{i // 200}.{i % 200}'
                                        for i in range(257)),

@@ -213,6 +213,11 @@ class CaptureTest(unittest.TestCase):
         for flag, says in [
                 ('--group=192.0.2.1', '--group: want a multicast group'),
                 ('--group=', 'got nothing'),
+                ('--group=ff01::1', '--group: ff01::1 is of scope 1 (RFC 4291 '
+                 'section 2.7), which never leaves a host; want one of a scope '
+                 'from 2 on such as ff3e::8000:1'),
+                ('--group=ff30::7', '--group: ff30::7 is of scope 0 (RFC 4291 '
+                 'section 2.7), which is reserved; want one'),
                 ('--udp_port=0', '--udp_port: want a UDP port'),
                 ('--udp_port=65536', 'got 65536'),
                 ('--source_port=65536', '--source_port: '),
