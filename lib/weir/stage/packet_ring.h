@@ -32,6 +32,7 @@ class SharedRingEnd {
     return ring_->Dequeue(out);
   }
   uint32_t size() const noexcept { return ring_->size(); }
+  uint32_t known_size() const noexcept { return ring_->size(); }
   uint32_t capacity() const noexcept { return ring_->capacity(); }
 
  private:

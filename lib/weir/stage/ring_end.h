@@ -199,7 +199,7 @@ class RingInlet {
     // A full burst may be a part of what is there.
     if (count == kDefaultBurst) {
       const uint64_t held =
-          std::min<uint64_t>(end_.size() + count, end_.capacity());
+          std::min<uint64_t>(end_.known_size() + count, end_.capacity());
       if (held > high_water_.value()) high_water_.Set(held);
     } else if (count > high_water_.value()) {
       high_water_.Set(count);
