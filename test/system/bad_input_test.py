@@ -5,6 +5,7 @@ import os
 import re
 import resource
 import struct
+import subprocess
 import tempfile
 import unittest
 
@@ -142,6 +143,40 @@ class BadInputTest(unittest.TestCase):
         self.add_netdev('port0')
         self.assert_refused(['packet:port0', 'null:'], 'packet:port0',
                             'CAP_NET_RAW', without=['net_raw'])
+
+    def test_names_all_rights_that_xdp_needs_at_once(self):
+        self.add_netdev('port0')
+        rights = ['net_raw', 'net_admin', 'bpf', 'perfmon']
+        names = ['CAP_' + right.upper() for right in rights + ['ipc_lock']]
+        for missing in [['net_raw'], ['net_admin'], ['bpf'], rights]:
+            # Who has CAP_SYS_ADMIN needs some others not.
+            self.assert_refused(['xdp:port0', 'null:'], 'l2fwd: xdp:port0: ',
+                                *names, without=[*missing, 'sys_admin'])
+        # These are enough.
+        own = ['-all'] + [f'+{right}' for right in rights + ['ipc_lock']]
+        done = subprocess.run(
+            ['setpriv', '--bounding-set=' + ','.join(own), l2fwd.PATH,
+             'xdp:port0', 'null:', '--duration=1ms'], text=True, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_names_the_right_that_large_xdp_programs_need(self):
+        """Where CPUs speculate the kernel looks at more, and finds it too much."""
+        with open('/proc/cmdline', encoding='ascii') as file:
+            if 'mitigations=off' in file.read():
+                self.skipTest('mitigations=off')
+        self.add_netdev('port0')
+        self.assert_refused(['xdp:port0', 'null:'], 'l2fwd: xdp:port0: ',
+                            'CAP_PERFMON', without=['perfmon', 'sys_admin'])
+
+    def test_names_how_much_memory_xdp_locks(self):
+        self.add_netdev('port0')
+        def lower():
+            resource.setrlimit(resource.RLIMIT_MEMLOCK, (4 << 20, 4 << 20))
+        self.assert_refused(
+            ['xdp:port0', 'null:'], 'l2fwd: xdp:port0: ',
+            '8192 KiB', 'ulimit -l', 'CAP_IPC_LOCK', preexec=lower,
+            without=['ipc_lock'])
 
     def test_refuses_a_file_that_it_may_not_read(self):
         secret = self.path('secret.pcap', b'')

@@ -1,36 +1,15 @@
 #include "weir/hca/pinned_memory.h"
 
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdint>
 #include <mutex>
 
+#include "weir/hca/capability.h"
+
 namespace weir::hca {
 namespace {
-
-// capget(2), in the third version of its structs; CAP_IPC_LOCK is 14.
-struct CapabilityHeader {
-  uint32_t version;
-  int thread;
-};
-struct CapabilitySet {
-  uint32_t effective;
-  uint32_t permitted;
-  uint32_t inheritable;
-};
-constexpr uint32_t kCapabilityVersion3 = 0x20080522;
-constexpr unsigned kCapIpcLock = 14;
-
-// Asks the kernel and not /proc, which a container may hide.
-bool MayPinEverything() {
-  CapabilityHeader header = {.version = kCapabilityVersion3, .thread = 0};
-  std::array<CapabilitySet, 2> sets{};
-  return syscall(SYS_capget, &header, sets.data()) == 0 &&
-         ((sets[0].effective >> kCapIpcLock) & 1) != 0;
-}
 
 std::pair<uintptr_t, size_t> PagesOf(uintptr_t address, size_t bytes) {
   const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -44,7 +23,8 @@ bool PinnedMemory::Pin(uintptr_t address, size_t bytes) {
   const auto range = PagesOf(address, bytes);
   rlimit limit{};
   const bool limited = getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
-                       limit.rlim_cur != RLIM_INFINITY && !MayPinEverything();
+                       limit.rlim_cur != RLIM_INFINITY &&
+                       !HasCapability(Capability::kIpcLock);
   const std::lock_guard hold(lock_);
   if (const auto it = ranges_.find(range); it != ranges_.end()) {
     ++it->second;

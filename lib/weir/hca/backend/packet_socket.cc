@@ -8,16 +8,14 @@
 
 namespace weir::hca {
 
-absl::StatusOr<UniqueFd> OpenPacketSocket(absl::string_view object) {
+absl::StatusOr<UniqueFd> OpenPacketSocket(absl::string_view object,
+                                          absl::string_view rights) {
   // Protocol 0: nothing arrives before the socket is set up and bound.
   UniqueFd fd(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
   if (fd.is_open()) return fd;
-  const absl::string_view remedy =
-      errno == EPERM ? "needs CAP_NET_RAW: run as root, or `setcap "
-                       "cap_net_raw+ep PROGRAM`"
-                     : "";
-  return ErrnoStatus(
-      errno, {.object = object, .call = "socket(AF_PACKET)", .remedy = remedy});
+  return ErrnoStatus(errno, {.object = object,
+                             .call = "socket(AF_PACKET)",
+                             .remedy = errno == EPERM ? rights : ""});
 }
 
 absl::Status BindPacketSocket(int fd, int index, uint16_t ether_type,

@@ -17,9 +17,14 @@
 
 namespace weir::hca {
 
+// What remedies the want of the only right that packet devices need.
+inline constexpr absl::string_view kPacketRights =
+    "needs CAP_NET_RAW: run as root, or `setcap cap_net_raw+ep PROGRAM`";
+
 // A raw packet socket that receives nothing yet; messages begin with `object`.
-// PermissionDenied, with the remedy, without CAP_NET_RAW. Any thread.
-absl::StatusOr<UniqueFd> OpenPacketSocket(absl::string_view object);
+// PermissionDenied, with the remedy `rights`, without CAP_NET_RAW. Any thread.
+absl::StatusOr<UniqueFd> OpenPacketSocket(
+    absl::string_view object, absl::string_view rights = kPacketRights);
 
 // Binds `fd` to the netdev with `index`, to receive frames of `ether_type`: 0
 // for none, ETH_P_ALL for all. Errors as the system says. Any thread.

@@ -11,6 +11,8 @@
 
 #include "weir/base/errno_status.h"
 #include "weir/hca/backend/xdp/flow_filter_object.h"
+#include "weir/hca/backend/xdp/xdp_rights.h"
+#include "weir/hca/capability.h"
 
 namespace weir::hca {
 namespace {
@@ -34,9 +36,14 @@ bool IsZero(std::span<const uint64_t> words) noexcept {
 }
 
 absl::Status LoadError(int error, absl::string_view object) {
+  // Without CAP_PERFMON the kernel also looks at what a CPU may speculate,
+  // which is too much of it ("The sequence of 8193 jumps is too complex":
+  // EFAULT).
+  const bool may_load =
+      error != EPERM && (HasCapability(Capability::kPerfmon) ||
+                         HasCapability(Capability::kSysAdmin));
   const absl::string_view remedy =
-      error == EPERM ? "needs CAP_BPF and CAP_NET_ADMIN: run as root"
-                     : "needs Linux 5.13 or later";
+      may_load ? "needs Linux 5.13 or later" : kXdpRights;
   return ErrnoStatus(
       error,
       {.object = object, .call = "loading the XDP program", .remedy = remedy});

@@ -19,6 +19,7 @@
 #include "weir/hca/backend/xdp/netdev_driver.h"
 #include "weir/hca/backend/xdp/xdp_counters.h"
 #include "weir/hca/backend/xdp/xdp_link.h"
+#include "weir/hca/backend/xdp/xdp_rights.h"
 #include "weir/hca/backend/xdp/xdp_rx.h"
 #include "weir/hca/backend/xdp/xdp_sniffer.h"
 #include "weir/hca/backend/xdp/xdp_socket.h"
@@ -178,7 +179,7 @@ void XdpBackend::ClearWake() noexcept {
 // Nothing is received through this socket, but it knows when the netdev goes.
 absl::StatusOr<UniqueFd> MakePromiscuous(const NetdevFacts& netdev,
                                          absl::string_view object) {
-  absl::StatusOr<UniqueFd> fd = OpenPacketSocket(object);
+  absl::StatusOr<UniqueFd> fd = OpenPacketSocket(object, kXdpRights);
   if (!fd.ok()) return fd.status();
   const absl::Status joined = JoinPromiscuous(fd->get(), netdev.index, object);
   if (!joined.ok()) return joined;

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "weir/base/errno_status.h"
+#include "weir/hca/backend/xdp/xdp_rights.h"
 
 namespace weir::hca {
 namespace {
@@ -83,8 +84,7 @@ absl::StatusOr<XdpLink> AttachXdp(int program_fd, const NetdevFacts& netdev,
   return ErrnoStatus(
       -fd, {.object = object,
             .call = "attaching the XDP program",
-            .remedy = fd == -EPERM ? "needs CAP_NET_ADMIN: run as root"
-                                   : "needs Linux 5.9 or later"});
+            .remedy = fd == -EPERM ? kXdpRights : "needs Linux 5.9 or later"});
 }
 
 }  // namespace weir::hca

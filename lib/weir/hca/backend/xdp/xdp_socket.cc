@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <string>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "weir/base/errno_status.h"
 #include "weir/hca/backend/packet_socket.h"
+#include "weir/hca/backend/xdp/xdp_rights.h"
 
 namespace weir::hca {
 namespace {
@@ -121,20 +123,22 @@ absl::Status XdpSocket::Setup(const XdpSocketOptions& options,
   fd_ = UniqueFd(socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0));
   if (!fd_.is_open()) {
     return ErrnoStatus(
-        errno, {.object = object,
-                .call = "socket(AF_XDP)",
-                .remedy = errno == EPERM ? "needs CAP_NET_RAW: run as root"
-                                         : "the kernel has no AF_XDP"});
+        errno,
+        {.object = object,
+         .call = "socket(AF_XDP)",
+         .remedy = errno == EPERM ? kXdpRights : "the kernel has no AF_XDP"});
   }
   xdp_umem_reg memory{};
   memory.addr = reinterpret_cast<uint64_t>(memory_.bytes().data());
   memory.len = bytes;
   memory.chunk_size = chunk_bytes_;
-  absl::Status status =
-      SetOption(fd(), XDP_UMEM_REG, memory,
-                {.object = object,
-                 .call = "setsockopt(XDP_UMEM_REG)",
-                 .remedy = "raise RLIMIT_MEMLOCK (ulimit -l)"});
+  const std::string remedy = absl::StrCat(
+      "each queue needs ", bytes / 1024,
+      " KiB of locked memory, beside all else that this user locks; raise the "
+      "limit (ulimit -l) or give CAP_IPC_LOCK");
+  absl::Status status = SetOption(
+      fd(), XDP_UMEM_REG, memory,
+      {.object = object, .call = "setsockopt(XDP_UMEM_REG)", .remedy = remedy});
   const int rings[] = {XDP_UMEM_FILL_RING, XDP_UMEM_COMPLETION_RING,
                        XDP_RX_RING, XDP_TX_RING};
   for (const int ring : rings) {
