@@ -2,8 +2,10 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -30,6 +32,7 @@ constexpr std::chrono::seconds kPatience(20);
 
 using testing::FakeOutlet;
 using testing::FrameBytes;
+using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -99,6 +102,15 @@ class PortGroupsTest : public ::testing::Test {
     } while (!groups.is_settled() &&
              std::chrono::steady_clock::now() - begin < kPatience);
     return all;
+  }
+  // Joins a group until the lcore, which is not polled, has no room to be
+  // asked.
+  void FillMailbox() {
+    absl::Status joined;
+    for (int i = 0; i < 1000 && joined.ok(); ++i) {
+      joined = groups_->Join(Ip("233.252.0.5"));
+    }
+    ASSERT_EQ(joined.code(), absl::StatusCode::kUnavailable);
   }
   std::vector<FrameBytes> Passed(const FrameBytes& frame) {
     EXPECT_TRUE(testing::SendOne(wire_.from.tx[0], wire_.lab.lcore, frame));
@@ -245,6 +257,47 @@ TEST_F(PortGroupsTest, WaitsForAnLcoreThatDoesNotFollowNoLongerThanItIsTold) {
   EXPECT_EQ(asked, 1);
   SaidUntilSettled(*ports["wire"]);
   EXPECT_TRUE(ports["wire"]->is_settled());
+}
+
+TEST_F(PortGroupsTest, AsksAgainToLeaveOnceThereIsRoomToBeAsked) {
+  FillMailbox();
+  groups_->LeaveAll();
+  EXPECT_THAT(Said(), SizeIs(1));
+  EXPECT_FALSE(groups_->is_settled());
+  groups_->LeaveRest();
+  const std::vector<FrameBytes> said = SaidUntilSettled(*groups_);
+  ASSERT_THAT(said, SizeIs(2));
+  for (const FrameBytes& one : said) {
+    EXPECT_EQ(RecordOf(one), "type 3 233.252.0.5");
+  }
+  EXPECT_TRUE(groups_->is_settled());
+  // It was asked once.
+  groups_->LeaveRest();
+  EXPECT_TRUE(groups_->is_settled());
+}
+
+TEST_F(PortGroupsTest, LeavesByAnLcoreThatFollowsLate) {
+  FillMailbox();
+  GroupsOfPorts ports;
+  std::vector<FrameBytes> said;
+  std::jthread lcore;
+  groups_->SetGiveWay([this, &lcore, &said] {
+    lcore = std::jthread([this, &said](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        const std::vector<FrameBytes> more = Said();
+        said.insert(said.end(), more.begin(), more.end());
+      }
+    });
+  });
+  ports["wire"] = std::shared_ptr<PortGroups>(std::move(groups_));
+  LeaveGroups(ports, std::chrono::seconds(2));
+  EXPECT_TRUE(ports["wire"]->is_settled());
+  lcore = {};
+  // Behind what is said of the joins, if the lcore gets to it in between.
+  ASSERT_THAT(said, SizeIs(Ge(2u)));
+  for (size_t i = said.size() - 2; i < said.size(); ++i) {
+    EXPECT_EQ(RecordOf(said[i]), "type 3 233.252.0.5");
+  }
 }
 
 }  // namespace

@@ -56,6 +56,12 @@ bool Refresh(std::optional<Control>& host) {
   return !host.has_value() || host->wanted().empty() || host->Refresh().ok();
 }
 
+// False if there is no room to ask now.
+template <typename Control>
+bool AskToLeaveAll(std::optional<Control>& host) {
+  return !host.has_value() || host->LeaveAll().ok();
+}
+
 void WaitUntilSettled(const GroupsOfPorts& ports,
                       std::chrono::milliseconds patience) {
   const auto end = std::chrono::steady_clock::now() + patience;
@@ -65,6 +71,7 @@ void WaitUntilSettled(const GroupsOfPorts& ports,
   while (!std::ranges::all_of(ports, is_settled) &&
          std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(kLookEvery);
+    for (const auto& [name, groups] : ports) groups->LeaveRest();
   }
 }
 
@@ -160,14 +167,20 @@ void PortGroups::LookAtLink() {
 }
 
 void PortGroups::LeaveAll() {
-  // Of an lcore that does not follow nobody can be told.
-  if (hosts_.igmp.has_value()) hosts_.igmp->LeaveAll().IgnoreError();
-  if (hosts_.mld.has_value()) hosts_.mld->LeaveAll().IgnoreError();
+  must_leave_igmp_ = true;
+  must_leave_mld_ = true;
+  LeaveRest();
+}
+
+void PortGroups::LeaveRest() {
+  must_leave_igmp_ = must_leave_igmp_ && !AskToLeaveAll(hosts_.igmp);
+  must_leave_mld_ = must_leave_mld_ && !AskToLeaveAll(hosts_.mld);
 }
 
 bool PortGroups::is_settled() const {
   return monitor_->state() != PortState::kUp ||
-         (IsSettled(hosts_.igmp) && IsSettled(hosts_.mld));
+         (!must_leave_igmp_ && !must_leave_mld_ && IsSettled(hosts_.igmp) &&
+          IsSettled(hosts_.mld));
 }
 
 void LookAtLinks(const GroupsOfPorts& ports) {

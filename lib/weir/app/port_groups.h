@@ -93,6 +93,9 @@ class PortGroups {
 
   // Leaves all groups. They stay in joined(), for reports.
   void LeaveAll();
+  // Asks hosts once more that LeaveAll could not ask, since their lcore did not
+  // follow. To be called until is_settled().
+  void LeaveRest();
   // Whether routers were told of all that was asked, at least once, and of
   // LeaveAll as often as has to be; also if there is no link to tell them by.
   bool is_settled() const;
@@ -111,6 +114,9 @@ class PortGroups {
   std::map<net::IpAddress, JoinedGroup> joined_;
   uint64_t link_changes_;
   bool must_refresh_ = false;
+  // Hosts that are still to be asked to leave all.
+  bool must_leave_igmp_ = false;
+  bool must_leave_mld_ = false;
   uint64_t refreshes_ = 0;
   std::function<void()> give_way_;
 };
