@@ -36,6 +36,8 @@ struct DeliveryCounts {
   Counter surplus;
   // The sink had no room for them when the run was to end.
   Counter abandoned;
+  // Delivered, but the system said later that nobody took them.
+  Counter returned;
   // An errno, 0 so far.
   Counter failure;
   // Not 0: the run is to end, and what finds no room is given up from this time
@@ -121,6 +123,7 @@ class Deliver : private CountDatagrams {
       const Sink::Outcome outcome = sink_->Deliver(burst.mbufs().first(wanted));
       for (uint32_t i = 0; i < outcome.delivered; ++i) Count(burst[i]);
       counts().partial_bytes.Set(outcome.partial_bytes);
+      counts().returned.Add(outcome.returned);
       if (outcome.refused) counts().refused.Add(1);
       FreeFront(burst, outcome.delivered + (outcome.refused ? 1 : 0), lcore);
       if (sink_->failure() != 0) {
@@ -135,8 +138,14 @@ class Deliver : private CountDatagrams {
   }
   using CountDatagrams::Arm;
   using CountDatagrams::Disarm;
-  using CountDatagrams::Flush;
   using CountDatagrams::Reap;
+
+  bool Flush(Lcore&) noexcept {
+    if (counts().failure.value() == 0) {
+      counts().returned.Add(sink_->Deliver({}).returned);
+    }
+    return true;
+  }
 
   // Any thread.
   void AddTo(StageSnapshot& stage) const {
@@ -144,6 +153,7 @@ class Deliver : private CountDatagrams {
     stage.drops.push_back({"refused by the system", counts().refused.value()});
     stage.drops.push_back({"delivery failed", counts().failed.value()});
     stage.drops.push_back({"no room at the end", counts().abandoned.value()});
+    stage.drops.push_back({"returned by ICMP", counts().returned.value()});
   }
 
  private:

@@ -100,6 +100,10 @@ std::string RecvReport::Table() const {
     absl::StrAppend(&text, ", and ", WithCommas(partial), " bytes of one more");
   }
   if (to_ != "none") absl::StrAppend(&text, " to ", to_);
+  if (const uint64_t returned = delivered.returned.value(); returned != 0) {
+    absl::StrAppend(&text, "; ", WithCommas(returned),
+                    " of them came back by ICMP");
+  }
   if (const uint64_t refreshes = Refreshes(); refreshes != 0) {
     absl::StrAppend(&text, "; groups said again for a link that came up: ",
                     WithCommas(refreshes));
@@ -147,6 +151,7 @@ std::string RecvReport::DeliveryJson() const {
                     {"refused", counts.refused.value()},
                     {"failed", counts.failed.value()},
                     {"abandoned", counts.abandoned.value()},
+                    {"returned", counts.returned.value()},
                     {"beyond_count", counts.surplus.value()},
                     {"refreshes", Refreshes()}};
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);

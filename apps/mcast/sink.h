@@ -21,6 +21,9 @@ class Sink {
     uint32_t delivered = 0;
     bool refused = false;
     uint64_t partial_bytes = 0;
+    // Of those delivered now or earlier, how many are known since to have come
+    // back.
+    uint32_t returned = 0;
   };
 
   Sink() = default;
@@ -30,7 +33,8 @@ class Sink {
 
   // Delivers as many of `packets` as there is room for now, never waits. Each
   // is a UDP datagram that FindUdpPayload knows; one that was not delivered
-  // whole is the first of the next call.
+  // whole is the first of the next call. With none it only looks what came
+  // back.
   virtual Outcome Deliver(std::span<Mbuf* const> packets) noexcept = 0;
 
   // The errno of what ended delivery for good, 0 so far.

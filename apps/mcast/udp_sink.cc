@@ -1,8 +1,11 @@
 #include "apps/mcast/udp_sink.h"
 
 #include <netdb.h>
+#include <netinet/in.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
@@ -18,9 +21,37 @@ struct FreeAddresses {
   void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
 };
 
-// Sends that are tried again when the receiver has said of an earlier datagram
-// that nobody listens (ECONNREFUSED): that one it was, not this.
+// Sends that are tried again when an error was of an earlier datagram: that one
+// it was, not this.
 constexpr int kTries = 3;
+
+// Where sock_extended_err says from whom an error is, and those of who was
+// meant to take the datagram or to pass it on: ip(7), IP_RECVERR.
+constexpr size_t kOriginOffset = 4;
+constexpr uint8_t kOriginIcmp = 2;
+constexpr uint8_t kOriginIcmp6 = 3;
+
+// Has the system keep errors of datagrams that were sent.
+void KeepErrors(int fd, int family) {
+  const int on = 1;
+  // Without it fewer of them are known.
+  if (family == AF_INET) {
+    setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof on);
+  } else {
+    setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof on);
+  }
+}
+
+// Whether an error that was kept says that a datagram came back.
+bool IsReturn(const msghdr& message) noexcept {
+  const cmsghdr* const about = CMSG_FIRSTHDR(&message);
+  if (about == nullptr || about->cmsg_len < CMSG_LEN(kOriginOffset + 1)) {
+    return false;
+  }
+  uint8_t origin = 0;
+  std::memcpy(&origin, CMSG_DATA(about) + kOriginOffset, sizeof origin);
+  return origin == kOriginIcmp || origin == kOriginIcmp6;
+}
 
 }  // namespace
 
@@ -51,6 +82,7 @@ absl::StatusOr<std::unique_ptr<Sink>> UdpSink::Open(const std::string& host,
         socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!fd.is_open()) continue;
     if (connect(fd.get(), at->ai_addr, at->ai_addrlen) == 0) {
+      KeepErrors(fd.get(), at->ai_family);
       return std::unique_ptr<Sink>(new UdpSink(std::move(fd)));
     }
     call = "connect";
@@ -75,15 +107,35 @@ Sink::Outcome UdpSink::Deliver(std::span<Mbuf* const> packets) noexcept {
     if (sent > 0) {
       outcome.delivered += static_cast<uint32_t>(sent);
       tries = kTries;
+      // What ended it early may have been of an earlier datagram.
+      if (static_cast<size_t>(sent) < count) outcome.returned += TakeReturned();
       continue;
     }
-    if (errno == EINTR) continue;
-    if (errno == ECONNREFUSED && --tries != 0) continue;
+    const int error = errno;
+    if (error == EINTR) continue;
+    // One that there was no room to keep is said here only.
+    const uint32_t returned =
+        std::max(TakeReturned(), error == ECONNREFUSED ? 1U : 0U);
+    outcome.returned += returned;
+    if (returned != 0 && --tries != 0) continue;
     // No room now; of memory neither.
-    outcome.refused = errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM;
+    outcome.refused = error != EAGAIN && error != ENOBUFS && error != ENOMEM;
     break;
   }
+  if (packets.empty()) outcome.returned = TakeReturned();
   return outcome;
+}
+
+uint32_t UdpSink::TakeReturned() noexcept {
+  uint32_t returned = 0;
+  alignas(cmsghdr) std::array<char, 512> about;
+  for (;;) {
+    msghdr message{};
+    message.msg_control = about.data();
+    message.msg_controllen = about.size();
+    if (recvmsg(fd_.get(), &message, MSG_ERRQUEUE) < 0) return returned;
+    if (IsReturn(message)) ++returned;
+  }
 }
 
 // Messages of the first of `packets`, as many as there are pieces for: how

@@ -38,6 +38,8 @@ class UdpSink final : public Sink {
 
   explicit UdpSink(UniqueFd fd) : fd_(std::move(fd)) {}
 
+  // Reads what the system has to say of earlier datagrams: how many came back.
+  uint32_t TakeReturned() noexcept;
   size_t Build(std::span<Mbuf* const> packets) noexcept;
 
   UniqueFd fd_;

@@ -154,9 +154,14 @@ class WhereToTest(mcast.KernelCase):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as closed:
             closed.bind(('127.0.0.1', 0))
             port = closed.getsockname()[1]
-        code, report = self.deliver(f'--to=udp:127.0.0.1:{port}').wait()
+        receiver = self.deliver(f'--to=udp:127.0.0.1:{port}')
+        code, report = receiver.wait()
         self.assertEqual(code, 0)
         self.assertEqual(report['delivery']['datagrams'], 4)
+        # The kernel says so of each at once.
+        self.assertEqual(report['delivery']['returned'], 4)
+        self.assertEqual(mcast.drops(report)['returned by ICMP'], 4)
+        self.assertIn('; 4 of them came back by ICMP', receiver.stdout())
 
     def test_a_capture_has_whole_frames(self):
         out = self.path('out.pcap')
