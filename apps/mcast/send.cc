@@ -29,9 +29,9 @@
 
 ABSL_FLAG(uint32_t, source_port, 0,
           "the UDP port that datagrams come from; --udp_port if 0");
-ABSL_FLAG(int64_t, rate, -1,
-          "datagrams a second; 0: as many as the port takes; -1: 1000, or with "
-          "--stdin as they come");
+ABSL_FLAG(std::optional<int64_t>, rate, std::nullopt,
+          "datagrams a second; 0: as many as the port takes; 1000 unless it is "
+          "said, or with --stdin as they come");
 ABSL_FLAG(uint32_t, ttl, 1, "hops that datagrams may make, 1 to 255");
 
 namespace weir::mcast {
@@ -43,7 +43,7 @@ size_t MaxPayloadBytes(const net::IpAddress& destination) {
 }
 
 // Datagrams a second that no link minds.
-constexpr uint64_t kUsualRate = 1000;
+constexpr int64_t kUsualRate = 1000;
 
 // Bytes that were read and not yet sent, at least: some milliseconds at 10
 // Gbit/s.
@@ -72,14 +72,16 @@ absl::StatusOr<UdpSourceOptions> ReadOptions() {
         absl::StrCat("--ttl: want 1 to 255, got ", ttl));
   }
   options.addresses.hops = static_cast<uint8_t>(ttl);
-  const int64_t rate = absl::GetFlag(FLAGS_rate);
-  if (rate < -1) {
+  const int64_t rate =
+      absl::GetFlag(FLAGS_rate)
+          .value_or(absl::GetFlag(FLAGS_stdin) ? 0 : kUsualRate);
+  if (rate < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--rate: want 0 or more, got ", rate));
+        absl::StrCat("--rate: want datagrams a second, or 0 for as many as the "
+                     "port takes, got ",
+                     rate));
   }
-  options.datagrams_per_second = rate >= 0 ? static_cast<uint64_t>(rate)
-                                 : absl::GetFlag(FLAGS_stdin) ? 0
-                                                              : kUsualRate;
+  options.datagrams_per_second = static_cast<uint64_t>(rate);
   const auto stamps = ReadSendSequence();
   if (!stamps.ok()) return stamps.status();
   options.stamps = *stamps;

@@ -230,7 +230,8 @@ class CaptureTest(unittest.TestCase):
                 ('--size=65508', 'a datagram has 65507 bytes at most'),
                 ('--sequence=rtp', '--sequence: want none or weir'),
                 ('--size=23 --sequence=weir', '--size: want at least 24'),
-                ('--rate=-2', '--rate: want 0 or more'),
+                ('--rate=-1', '--rate: want datagrams a second, or 0 for as '
+                 'many as the port takes, got -1'),
                 ('--to=stdout', '--to: a flag of recv, not of send'),
                 ('--split=word', '--split: want read, line or length'),
                 ('--split=line', '--split=line: want --stdin with it'),
