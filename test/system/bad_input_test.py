@@ -122,6 +122,14 @@ class BadInputTest(unittest.TestCase):
         self.assert_refused([f'--json={path}', '--duration=1ms', 'null:',
                              'null:'], path)
 
+    def test_says_why_a_table_could_not_be_written(self):
+        ended = l2fwd.outcome('--duration=100ms', '--json=/dev/full', 'null:',
+                              'null:')
+        self.assertEqual(
+            (ended.status, ended.stderr),
+            (1, 'l2fwd: --json: /dev/full: could not be written in full: No '
+             'space left on device\n'))
+
     def test_names_the_limit_on_locked_memory(self):
         def limited_to(size):
             return {'preexec': lambda: resource.setrlimit(

@@ -246,8 +246,7 @@ absl::Status App::RunUntilSignal() {
   if (print_summary_) print_summary_();
   if (json_format_) return Finish(json_format_());
   std::vector<JsonPart> parts;
-  for (const auto& [key, format] : json_parts_)
-    parts.push_back({key, format()});
+  for (const auto& [key, text] : json_parts_) parts.push_back({key, text()});
   return Finish(FormatJson(options_.name, report, parts));
 }
 
@@ -393,8 +392,9 @@ absl::Status App::WriteJson(const std::string& json) {
   json_ << json;
   json_.close();
   if (json_) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("--json: ", options_.json_file,
-                                          ": could not be written in full"));
+  return absl::DataLossError(
+      absl::StrCat("--json: ", options_.json_file,
+                   ": could not be written in full: ", std::strerror(errno)));
 }
 
 }  // namespace weir
