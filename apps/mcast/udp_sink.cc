@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "weir/base/errno_status.h"
@@ -57,7 +58,10 @@ bool IsReturn(const msghdr& message) noexcept {
 
 absl::StatusOr<std::unique_ptr<Sink>> UdpSink::Open(const std::string& host,
                                                     const std::string& port) {
-  const std::string name = absl::StrCat("--to: udp:", host, ":", port);
+  const bool has_colons = absl::StrContains(host, ":");
+  const std::string name = has_colons
+                               ? absl::StrCat("--to: udp:[", host, "]:", port)
+                               : absl::StrCat("--to: udp:", host, ":", port);
   uint32_t number = 0;
   if (!absl::SimpleAtoi(port, &number) || number == 0 || number > 65535) {
     return absl::InvalidArgumentError(
@@ -87,9 +91,15 @@ absl::StatusOr<std::unique_ptr<Sink>> UdpSink::Open(const std::string& host,
     }
     call = "connect";
   }
-  return ErrnoStatus(errno, {.object = name,
-                             .call = call,
-                             .remedy = "name a host that there is a way to"});
+  const int failed = errno;
+  // What an address of a link without a link gets.
+  const bool wants_netdev =
+      failed == EINVAL && has_colons && !absl::StrContains(host, "%");
+  const std::string remedy =
+      wants_netdev ? absl::StrCat("name its netdev too, such as udp:[", host,
+                                  "%eth0]:", port)
+                   : "name a host that there is a way to";
+  return ErrnoStatus(failed, {.object = name, .call = call, .remedy = remedy});
 }
 
 Sink::Outcome UdpSink::Deliver(std::span<Mbuf* const> packets) noexcept {
