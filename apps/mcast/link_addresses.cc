@@ -11,13 +11,6 @@
 #include "weir/port/netdev_addresses.h"
 
 namespace weir::mcast {
-namespace {
-
-bool IsOfLink(const net::Ipv6Address& address) {
-  return address.octets[0] == 0xfe && (address.octets[1] & 0xc0) == 0x80;
-}
-
-}  // namespace
 
 absl::StatusOr<LinkAddresses> ReadLinkAddresses(absl::string_view flag,
                                                 absl::string_view text,
@@ -28,7 +21,7 @@ absl::StatusOr<LinkAddresses> ReadLinkAddresses(absl::string_view flag,
       if (const auto* v4 = std::get_if<net::Ipv4Address>(&address)) {
         if (!found.ipv4) found.ipv4 = *v4;
       } else if (const auto& v6 = std::get<net::Ipv6Address>(address);
-                 IsOfLink(v6) && !found.ipv6) {
+                 net::IsLinkLocal(v6) && !found.ipv6) {
         found.ipv6 = v6;
       }
     }
@@ -41,7 +34,7 @@ absl::StatusOr<LinkAddresses> ReadLinkAddresses(absl::string_view flag,
         std::get<net::Ipv4Address>(*address) != net::Ipv4Address{}) {
       found.ipv4 = std::get<net::Ipv4Address>(*address);
     } else if (address && address->index() == 1 && !found.ipv6 &&
-               IsOfLink(std::get<net::Ipv6Address>(*address))) {
+               net::IsLinkLocal(std::get<net::Ipv6Address>(*address))) {
       found.ipv6 = std::get<net::Ipv6Address>(*address);
     } else {
       return absl::InvalidArgumentError(absl::StrCat(

@@ -13,13 +13,8 @@
 namespace weir::mcast {
 namespace {
 
-// Whether it is known on its link only (RFC 3927 §2.1, RFC 4291 §2.5.6).
 bool IsOfLink(const net::IpAddress& address) {
-  if (const auto* v4 = std::get_if<net::Ipv4Address>(&address)) {
-    return v4->octets[0] == 169 && v4->octets[1] == 254;
-  }
-  const auto& v6 = std::get<net::Ipv6Address>(address);
-  return v6.octets[0] == 0xfe && (v6.octets[1] & 0xc0) == 0x80;
+  return std::visit([](const auto& a) { return net::IsLinkLocal(a); }, address);
 }
 
 absl::string_view ExampleOf(const net::IpAddress& destination) {

@@ -35,6 +35,18 @@ TEST(GroupAddress, StaysOnTheLinkIfItsScopeSaysSo) {
   EXPECT_FALSE(IsLinkLocalGroup(V6("ff3e::8000:1")));
 }
 
+TEST(GroupAddress, AreNotTheAddressesThatAreKnownOnALinkOnly) {
+  EXPECT_TRUE(IsLinkLocal(V4("169.254.0.0")));
+  EXPECT_TRUE(IsLinkLocal(V4("169.254.255.255")));
+  EXPECT_FALSE(IsLinkLocal(V4("169.253.255.255")));
+  EXPECT_FALSE(IsLinkLocal(V4("168.254.0.1")));
+  EXPECT_TRUE(IsLinkLocal(V6("fe80::")));
+  EXPECT_TRUE(IsLinkLocal(V6("febf::1")));
+  EXPECT_FALSE(IsLinkLocal(V6("fec0::1")));
+  EXPECT_FALSE(IsLinkLocal(V6("fe7f::1")));
+  EXPECT_FALSE(IsLinkLocal(V6("ff02::1")));
+}
+
 // RFC 1112 §6.4: the low 23 bits.
 TEST(GroupAddress, SharesItsMacWith31Others) {
   constexpr MacAddress kMac{{0x01, 0x00, 0x5e, 0x7c, 0x00, 0x05}};

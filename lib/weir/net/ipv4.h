@@ -22,6 +22,12 @@ struct Ipv4Address {
 };
 static_assert(sizeof(Ipv4Address) == 4 && alignof(Ipv4Address) == 1);
 
+// Whether it is known on its link only: 169.254.0.0/16 (RFC 3927 §2.1). Any
+// thread.
+constexpr bool IsLinkLocal(const Ipv4Address& address) noexcept {
+  return address.octets[0] == 169 && address.octets[1] == 254;
+}
+
 // The header without options, which follow it.
 struct Ipv4Header {
   uint8_t version_and_length;

@@ -21,6 +21,12 @@ struct Ipv6Address {
 };
 static_assert(sizeof(Ipv6Address) == 16 && alignof(Ipv6Address) == 1);
 
+// Whether it is known on its link only: fe80::/10 (RFC 4291 §2.5.6). Any
+// thread.
+constexpr bool IsLinkLocal(const Ipv6Address& address) noexcept {
+  return address.octets[0] == 0xfe && (address.octets[1] & 0xc0) == 0x80;
+}
+
 struct Ipv6Header {
   Be32 version_class_label;
   Be16 payload_length;

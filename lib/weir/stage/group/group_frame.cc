@@ -129,9 +129,7 @@ void FinishGroupFrame(std::span<std::byte> frame,
 bool IsMldOfLink(std::span<const std::byte> frame, size_t l3_offset,
                  size_t l4_offset) noexcept {
   const auto ip = net::LoadHeader<net::Ipv6Header>(frame, l3_offset);
-  const bool is_neighbour =
-      ip.source.octets[0] == 0xfe && (ip.source.octets[1] & 0xc0) == 0x80;
-  if (!is_neighbour || ip.hop_limit != 1 ||
+  if (!net::IsLinkLocal(ip.source) || ip.hop_limit != 1 ||
       ip.next_header != net::kProtocolHopByHop) {
     return false;
   }

@@ -22,9 +22,7 @@ absl::Status CheckSender(const net::Ipv4Address& address) {
                    net::ToString(address)));
 }
 absl::Status CheckSender(const net::Ipv6Address& address) {
-  if (address.octets[0] == 0xfe && (address.octets[1] & 0xc0) == 0x80) {
-    return absl::OkStatus();
-  }
+  if (net::IsLinkLocal(address)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(MldRouter::kName,
                    ": queries come from an address of the link: want one such "

@@ -20,14 +20,13 @@ namespace {
 bool MayLeave(const net::Ipv4Address& source) noexcept {
   const auto& octets = source.octets;
   return octets[0] != 0 && octets[0] != 127 && octets[0] < 224 &&
-         !(octets[0] == 169 && octets[1] == 254);
+         !net::IsLinkLocal(source);
 }
 
 // RFC 4291 §2.5.2, §2.5.3, §2.5.6, §2.7.
 bool MayLeave(const net::Ipv6Address& source) noexcept {
   const auto& octets = source.octets;
-  if (octets[0] == 0xff) return false;
-  if (octets[0] == 0xfe && (octets[1] & 0xc0) == 0x80) return false;
+  if (octets[0] == 0xff || net::IsLinkLocal(source)) return false;
   const bool is_low = std::all_of(octets.begin(), octets.end() - 1,
                                   [](uint8_t octet) { return octet == 0; });
   return !(is_low && octets.back() <= 1);
