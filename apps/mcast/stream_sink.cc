@@ -54,6 +54,23 @@ bool IsFile(int fd) {
   return fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
 }
 
+bool IsFifo(const std::string& path) {
+  struct stat about {};
+  return stat(path.c_str(), &about) == 0 && S_ISFIFO(about.st_mode);
+}
+
+// What a capture begins with. False, with errno, if it was not written whole.
+bool WriteFileHeader(int fd) noexcept {
+  const net::PcapFileHeader header = {.magic = net::kPcapMagicNanoseconds,
+                                      .version_major = 2,
+                                      .version_minor = 4,
+                                      .reserved = {},
+                                      .snaplen_bytes = kSnaplenBytes,
+                                      .link_type = net::kLinkTypeEthernet};
+  errno = ENOSPC;
+  return write(fd, &header, sizeof header) == sizeof header;
+}
+
 absl::Status OpenError(const std::string& name, const char* call) {
   return ErrnoStatus(errno, {.object = absl::StrCat("--to: ", name),
                              .call = call,
@@ -64,25 +81,24 @@ absl::Status OpenError(const std::string& name, const char* call) {
 
 absl::StatusOr<std::unique_ptr<Sink>> StreamSink::Open(const std::string& path,
                                                        Format format) {
+  if (IsFifo(path)) {
+    std::unique_ptr<StreamSink> sink(
+        new StreamSink(path, UniqueFd(), format, false));
+    if (!sink->OpenFifo() && sink->failure_ != 0) {
+      errno = sink->failure_;
+      return OpenError(path, "open");
+    }
+    return sink;
+  }
   const int mode = format == Format::kPcap ? O_TRUNC : O_APPEND;
   UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | mode, 0666));
   if (!fd.is_open()) return OpenError(path, "open");
-  const bool is_file = IsFile(fd.get());
   // The description is this process's own.
-  if (!is_file) {
+  if (!IsFile(fd.get())) {
     fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
   }
-  if (format == Format::kPcap) {
-    const net::PcapFileHeader header = {.magic = net::kPcapMagicNanoseconds,
-                                        .version_major = 2,
-                                        .version_minor = 4,
-                                        .reserved = {},
-                                        .snaplen_bytes = kSnaplenBytes,
-                                        .link_type = net::kLinkTypeEthernet};
-    errno = ENOSPC;
-    if (write(fd.get(), &header, sizeof header) != sizeof header) {
-      return OpenError(path, "write");
-    }
+  if (format == Format::kPcap && !WriteFileHeader(fd.get())) {
+    return OpenError(path, "write");
   }
   return std::unique_ptr<Sink>(
       new StreamSink(path, std::move(fd), format, false));
@@ -161,6 +177,7 @@ void StreamSink::AddPiece(const std::byte* data, size_t bytes,
 // How many bytes went, 0 if there is no room now, -1 if that is final.
 ssize_t StreamSink::Write() noexcept {
   if (pieces_used_ == 0) return 0;
+  if (!fd_.is_open() && !OpenFifo()) return failure_ == 0 ? 0 : -1;
   size_t pieces = pieces_used_;
   if (waits_) {
     // With room for PIPE_BUF bytes a write of no more does not wait (pipe(7)).
@@ -175,6 +192,22 @@ ssize_t StreamSink::Write() noexcept {
   if (errno == EAGAIN || errno == EINTR) return 0;
   failure_ = errno;
   return -1;
+}
+
+bool StreamSink::OpenFifo() noexcept {
+  UniqueFd fd(open(name_.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.is_open()) {
+    // Nobody reads it so far.
+    if (errno != ENXIO) failure_ = errno;
+    return false;
+  }
+  // There is room: it is empty.
+  if (format_ == Format::kPcap && !WriteFileHeader(fd.get())) {
+    failure_ = errno;
+    return false;
+  }
+  fd_ = std::move(fd);
+  return true;
 }
 
 absl::Status StreamSink::FailureStatus(int failure) const {

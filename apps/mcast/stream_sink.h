@@ -31,8 +31,9 @@ class StreamSink final : public Sink {
     kPcap,
   };
 
-  // Appends to the file at `path`, or, as kPcap, begins it anew. Errors of
-  // open(2) and write(2), beginning with --to.
+  // Appends to the file at `path`, or, as kPcap, begins it anew. A FIFO may
+  // have no reader yet: there is room in it once it has. Errors of open(2) and
+  // write(2), beginning with --to.
   static absl::StatusOr<std::unique_ptr<Sink>> Open(const std::string& path,
                                                     Format format);
   // Takes over standard output; what is printed from now on goes to standard
@@ -56,10 +57,14 @@ class StreamSink final : public Sink {
   // The pieces of a packet behind `done` bytes of what is written of it, and
   // how many bytes these are.
   void Add(Mbuf& packet, net::PcapRecordHeader& header, size_t done) noexcept;
+  // Opens the FIFO, if it has a reader; otherwise, and where that fails, false.
+  bool OpenFifo() noexcept;
   void AddPiece(const std::byte* data, size_t bytes, size_t& done) noexcept;
   ssize_t Write() noexcept;
 
+  // Of files, the path.
   std::string name_;
+  // Not open while a FIFO has no reader.
   UniqueFd fd_;
   Format format_;
   // Whether writes may wait for a reader, so that it has to be asked first.

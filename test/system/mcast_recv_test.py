@@ -163,6 +163,14 @@ class WhereToTest(mcast.KernelCase):
         self.assertEqual(mcast.drops(report)['returned by ICMP'], 4)
         self.assertIn('; 4 of them came back by ICMP', receiver.stdout())
 
+    def test_a_fifo_gets_all_whenever_it_is_opened(self):
+        fifo = self.path('fifo')
+        os.mkfifo(fifo)
+        receiver = self.deliver(f'--to=file:{fifo}')
+        with open(fifo, 'rb') as reader:
+            self.assertEqual(reader.read(), b''.join(self.payloads))
+        self.assertEqual(receiver.wait()[0], 0)
+
     def test_a_capture_has_whole_frames(self):
         out = self.path('out.pcap')
         code, _ = self.deliver(f'--to=pcap:{out}').wait()

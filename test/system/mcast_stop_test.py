@@ -23,6 +23,7 @@ class StopTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.json = os.path.join(folder.name, 'table.json')
+        self.fifo = os.path.join(folder.name, 'fifo')
 
     def running(self, *arguments):
         """One that has opened itself to others, the last thing it does before
@@ -43,7 +44,7 @@ class StopTest(unittest.TestCase):
         code = process.wait(groups.PATIENCE_SECONDS)
         output, errors = process.communicate()
         self.assertEqual((code, errors), (0, ''))
-        self.assertIn('transmit', output)
+        self.assertIn('packets: ', output)
         with open(self.json) as file:
             report = json.load(file)
         mcast.assert_conserved(report)
@@ -55,6 +56,16 @@ class StopTest(unittest.TestCase):
             with self.subTest(number):
                 sender = self.running('send', 'null:', *_SENT, '--stdin')
                 self.assert_ends(sender, number)
+
+    def test_a_receiver_whose_fifo_nobody_opens(self):
+        os.mkfifo(self.fifo)
+        for to in [f'file:{self.fifo}', f'pcap:{self.fifo}']:
+            with self.subTest(to):
+                receiver = self.running('recv', 'null:', *_SENT, f'--to={to}')
+                self.assert_ends(receiver, signal.SIGTERM)
+                done = mcast.run('recv', 'null:', *_SENT, f'--to={to}',
+                                 '--duration=100ms')
+                self.assertEqual((done.returncode, done.stderr), (0, ''))
 
 
 if __name__ == '__main__':
