@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +18,8 @@
 #include "apps/mcast/source_address.h"
 #include "apps/mcast/stream_cutter.h"
 #include "apps/mcast/stream_reader.h"
+#include "weir/app/stats_printer.h"
+#include "weir/base/tsc_clock.h"
 #include "weir/pipeline/pipeline.h"
 #include "weir/port/port.h"
 #include "weir/stage/fill_checksums.h"
@@ -44,6 +47,9 @@ size_t MaxPayloadBytes(const net::IpAddress& destination) {
 
 // Datagrams a second that no link minds.
 constexpr int64_t kUsualRate = 1000;
+
+// The part of datagrams that may be missing from a rate unsaid.
+constexpr double kLagOfNote = 0.01;
 
 // Bytes that were read and not yet sent, at least: some milliseconds at 10
 // Gbit/s.
@@ -106,12 +112,31 @@ absl::StatusOr<Port*> OpenPort(App& app) {
   return &(*ports)[0];
 }
 
+// Says that the rate was not kept, if so.
+void PrintLag(uint64_t wanted, const UdpPace& pace) {
+  const uint64_t interval_tsc = wanted == 0 ? 0 : TscHz() / wanted;
+  if (interval_tsc == 0) return;
+  const auto made = static_cast<double>(pace.made.value());
+  const double missed = static_cast<double>(pace.lost_tsc.value()) /
+                        static_cast<double>(interval_tsc);
+  if (missed < kLagOfNote * made) return;
+  const double kept = static_cast<double>(wanted) * made / (made + missed);
+  const std::string text =
+      absl::StrCat("\nsent ", WithCommas(static_cast<uint64_t>(kept)),
+                   " datagrams a second where ", WithCommas(wanted),
+                   " were wanted (--rate)\n");
+  std::fputs(text.c_str(), stdout);
+}
+
 // Has an lcore send `payload` out of `port`.
 template <PayloadSource Payload>
 absl::Status Launch(App& app, Port& port, const UdpSourceOptions& options,
                     Payload payload) {
   auto udp = UdpSource<Payload>::Create(options, std::move(payload));
   if (!udp.ok()) return udp.status();
+  app.SetSummary([wanted = options.datagrams_per_second, pace = udp->pace()] {
+    PrintLag(wanted, *pace);
+  });
   auto fragment = Fragment::Create({.mtu_bytes = port.mtu_bytes(),
                                     .max_segments = port.tx[0].max_segments()});
   if (!fragment.ok()) return fragment.status();

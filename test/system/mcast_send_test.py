@@ -168,6 +168,17 @@ class CaptureTest(unittest.TestCase):
         return [frame[42:34 + struct.unpack_from('>H', frame, 38)[0]]
                 for frame in _records(self.out)]
 
+    def test_a_rate_that_is_not_kept_is_said(self):
+        arguments = ['null:', f'--group={_GROUP}', '--udp_port=5001',
+                     '--ip=192.0.2.1']
+        # More than any link of this size of frame takes.
+        done = _run(*arguments, '--rate=100000000', '--duration=300ms')
+        self.assertRegex(done.stdout, r'sent [0-9,]+ datagrams a second where '
+                         r'100,000,000 were wanted \(--rate\)')
+        # It has three seconds to make up for.
+        done = _run(*arguments, '--rate=10', '--count=2')
+        self.assertNotIn('wanted', done.stdout)
+
     def test_stdin_ends_the_run(self):
         payload = _payload(200000)
         parts = self.send_stdin([payload[:70000], payload[70000:]],

@@ -18,6 +18,7 @@
 #include "weir/stage/fill_checksums.h"
 #include "weir/stage/fragment.h"
 #include "weir/stage/udp/memory_payload.h"
+#include "weir/stage/udp/payload_ring.h"
 
 namespace weir::testing {
 namespace {
@@ -213,6 +214,56 @@ TEST(UdpSourceTest, KeepsItsRate) {
       static_cast<double>(rig.lab().lcore.now_tsc() - begin_tsc) /
       static_cast<double>(TscHz());
   EXPECT_GE(took_s, 0.049);
+}
+
+// What `source` gives now, which nobody wants.
+template <typename T>
+void Receive(T& source, Lab& lab) {
+  lab.lcore.UpdateClock();
+  Burst burst(lab.lcore.cache());
+  source.Receive(burst, lab.lcore);
+  burst.Clear();
+}
+
+void WaitTsc(uint64_t ticks) {
+  for (const uint64_t begin = ReadTsc(); ReadTsc() - begin < ticks;) {
+  }
+}
+
+TEST(UdpSourceTest, CountsTheTimeThatItCannotMakeUpFor) {
+  Lab lab;
+  Source source =
+      *Source::Create({.addresses = Ipv4(), .datagrams_per_second = 1'000'000},
+                      MemoryPayload(PayloadOf(4), 4, MemoryPayload::kEndless));
+  const auto pace = source.pace();
+  Receive(source, lab);
+  EXPECT_EQ(pace->made.value(), 1U);
+  EXPECT_EQ(pace->lost_tsc.value(), 0U);
+  // A burst is made up for.
+  const uint64_t ms_tsc = TscHz() / 1000;
+  WaitTsc(ms_tsc);
+  Receive(source, lab);
+  EXPECT_EQ(pace->made.value(), 1U + kDefaultBurst);
+  EXPECT_GE(pace->lost_tsc.value(), ms_tsc * 95 / 100);
+}
+
+// Of 5 ms a datagram, 160 ms are made up for.
+TEST(UdpSourceTest, LosesNoTimeWhileThereIsNothingToSend) {
+  Lab lab;
+  PayloadRing ring = MakePayloadRing(4096, 100, RingPayload::kEndless);
+  auto source = *UdpSource<RingPayload>::Create(
+      {.addresses = Ipv4(), .datagrams_per_second = 200},
+      std::move(ring.payload));
+  const Bytes payload = PayloadOf(4);
+  ASSERT_TRUE(ring.writer.Put(payload));
+  Receive(source, lab);
+  WaitTsc(TscHz() / 200);
+  Receive(source, lab);
+  WaitTsc(TscHz() / 5);
+  ASSERT_TRUE(ring.writer.Put(payload));
+  Receive(source, lab);
+  EXPECT_EQ(source.pace()->made.value(), 2U);
+  EXPECT_EQ(source.pace()->lost_tsc.value(), 0U);
 }
 
 TEST(UdpSourceTest, WaitsForMbufs) {

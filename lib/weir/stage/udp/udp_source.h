@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "weir/base/counter.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/mbuf/burst.h"
 #include "weir/pipeline/lcore.h"
@@ -51,6 +53,14 @@ struct UdpSourceOptions {
   bool stamps = false;
 };
 
+// How a UdpSource keeps its rate. Its lcore writes.
+struct UdpPace {
+  // Datagrams.
+  Counter made;
+  // Ticks of the TSC in which datagrams were due that are not made any more.
+  Counter lost_tsc;
+};
+
 // An inlet. Each packet is a datagram, of up to 65507 bytes over IPv4 and 65527
 // over IPv6, in as many segments as it takes; checksums are for FillChecksums,
 // what is longer than the MTU is for Fragment. Owner lcore only.
@@ -81,26 +91,27 @@ class UdpSource {
     std::array<std::byte, sizeof(SequenceStamp)> stamp;
     const std::span<const std::byte> front =
         std::span(stamp).first(stamps_ ? stamp.size() : 0);
-    // Who was held up may catch up on a burst; before the first datagram, and
-    // where there is no payload, nobody is.
-    next_tsc_ = std::max(next_tsc_, now_tsc_ - std::min(now_tsc_, behind_tsc_));
-    if (sequence_ == 0) next_tsc_ = now_tsc_;
+    SkipWhatIsLost();
     while (next_tsc_ <= now_tsc_ && burst.size() < kDefaultBurst) {
       const auto bytes = payload_.Front();
       if (!bytes) {
-        next_tsc_ = now_tsc_;
-        return;
+        is_waiting_ = true;
+        break;
       }
       if (stamps_) WriteSequenceStamp(stamp, sequence_, wall_ns);
       Mbuf* const packet = headers_.Make(front, *bytes, lcore.cache());
       // Without mbufs it is tried again.
-      if (packet == nullptr) return;
+      if (packet == nullptr) break;
       burst.Adopt(*packet);
       payload_.Pop();
       ++sequence_;
       next_tsc_ += interval_tsc_;
     }
+    pace_->made.Add(burst.size());
   }
+
+  // Any thread.
+  std::shared_ptr<const UdpPace> pace() const { return pace_; }
 
   // True when there is no payload any more.
   bool finished() const noexcept { return payload_.finished(); }
@@ -126,8 +137,22 @@ class UdpSource {
         interval_tsc_(options.datagrams_per_second == 0
                           ? 0
                           : TscHz() / options.datagrams_per_second),
-        behind_tsc_(kDefaultBurst * interval_tsc_),
+        behind_tsc_(interval_tsc_ == 0 ? UINT64_MAX
+                                       : kDefaultBurst * interval_tsc_),
         stamps_(options.stamps) {}
+
+  // Who was held up may catch up on a burst; before the first datagram, and
+  // where there is no payload, nobody is.
+  void SkipWhatIsLost() noexcept {
+    if (std::exchange(is_waiting_, false)) {
+      next_tsc_ = now_tsc_;
+      return;
+    }
+    const uint64_t earliest = now_tsc_ - std::min(now_tsc_, behind_tsc_);
+    if (next_tsc_ >= earliest) return;
+    pace_->lost_tsc.Add(earliest - next_tsc_);
+    next_tsc_ = earliest;
+  }
 
   // The time of day, from memory that the kernel shares: no system call.
   static uint64_t WallNs() noexcept {
@@ -145,6 +170,9 @@ class UdpSource {
   uint64_t interval_tsc_;
   uint64_t behind_tsc_;
   bool stamps_;
+  // There was no payload when one was due, as before the first.
+  bool is_waiting_ = true;
+  std::shared_ptr<UdpPace> pace_ = std::make_shared<UdpPace>();
 };
 
 }  // namespace weir
