@@ -157,6 +157,7 @@ absl::Status SendStdin(App& app, Port& port, const UdpSourceOptions& options,
                       std::move(ring.writer));
   absl::Status launched = Launch(app, port, options, std::move(ring.payload));
   if (!launched.ok()) return launched;
+  if (app.only_plans()) return app.RunUntilSignal();
   absl::Status started = reader.Start();
   if (!started.ok()) return started;
   absl::Status run = app.RunUntilSignal();

@@ -212,6 +212,17 @@ class CaptureTest(unittest.TestCase):
             self.send_stdin([b'1\n2\n3\n4\n'], '--split=line', '--count=2'),
             [b'1\n', b'2\n'])
 
+    def test_a_plan_reads_no_standard_input(self):
+        with open(self.file, 'w+b') as unread:
+            unread.write(b'x')
+            unread.seek(0)
+            done = subprocess.run(
+                [_PROGRAM, 'send', 'null:', f'--group={_GROUP}',
+                 '--udp_port=5001', '--ip=192.0.2.1', '--stdin', '--plan'],
+                stdin=unread, capture_output=True, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, b''))
+            self.assertEqual(os.lseek(unread.fileno(), 0, os.SEEK_CUR), 0)
+
     def test_stdin_that_ends_too_early_is_said(self):
         self.assertEqual(
             self.send_stdin([b'\0\3abc\0\7x'], '--split=length',

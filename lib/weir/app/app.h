@@ -128,6 +128,9 @@ class App {
   // What the control thread serves while the run goes on.
   FdHandlers& handlers() noexcept { return handlers_; }
 
+  // Whether RunUntilSignal runs nothing and says only what would run.
+  bool only_plans() const noexcept { return options_.only_plan; }
+
   // Whether the command line asks for a file of JSON.
   bool writes_json() const noexcept { return !options_.json_file.empty(); }
 
