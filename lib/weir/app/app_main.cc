@@ -13,7 +13,6 @@
 #include "absl/strings/str_join.h"
 #include "weir/app/command_line.h"
 #include "weir/app/flag_values.h"
-#include "weir/base/check.h"
 
 ABSL_FLAG(std::string, lcores, "",
           "where pipelines run, in turn: numbers and ranges such as 0,2-4; "
@@ -119,8 +118,9 @@ absl::Status TakeCommand(const AppInfo& info, AppOptions& options) {
 absl::Status CheckFlags(const AppInfo& info, const std::string& command) {
   for (const CommandFlag& flag : info.command_flags) {
     const absl::CommandLineFlag* found = absl::FindCommandLineFlag(flag.name);
-    Check(found != nullptr, "a flag of a command exists");
-    if (found->CurrentValue() == found->DefaultValue()) continue;
+    if (found == nullptr || found->CurrentValue() == found->DefaultValue()) {
+      continue;
+    }
     if (std::ranges::find(flag.commands, command) == flag.commands.end()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--", flag.name, ": a flag of ",
