@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <ctime>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -56,7 +57,14 @@ absl::Status StreamReader::Start() {
     return ErrnoStatus(errno, {.object = name_, .call = "eventfd"});
   }
   const NoSignals blocked;
-  thread_ = std::thread([this] { Run(); });
+  try {
+    thread_ = std::thread([this] { Run(); });
+  } catch (const std::system_error& error) {
+    return ErrnoStatus(error.code().value(),
+                       {.object = name_,
+                        .call = "pthread_create",
+                        .remedy = "raise the limit of processes (ulimit -u)"});
+  }
   return absl::OkStatus();
 }
 

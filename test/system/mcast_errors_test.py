@@ -105,6 +105,17 @@ class FlagsTest(unittest.TestCase):
         self.assertIn('232.0.1.55', done.stdout)
 
 
+class WireTest(unittest.TestCase):
+
+    def test_that_nobody_is_at_the_other_end(self):
+        wire = f'wire:nobody{os.getpid()}'
+        done = mcast.run('send', wire, *_GOOD[1:4], '--count=5')
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(
+            done.stderr, f'mcast: port {wire}: frames not sent as nobody was '
+            'at the other end (tx_no_peer): 5\n')
+
+
 class PlaceTest(mcast.KernelCase):
 
     def failing(self, *arguments, stdout=None, file_bytes=None):

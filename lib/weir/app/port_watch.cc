@@ -40,6 +40,7 @@ struct UnsentReason {
 };
 constexpr UnsentReason kUnsentReasons[] = {
     {"tx_link_down", "the link was down"},
+    {"tx_no_peer", "nobody was at the other end"},
     {"tx_too_long", "they are longer than the link takes"}};
 
 std::string Times(uint64_t times) {
