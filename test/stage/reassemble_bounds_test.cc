@@ -167,7 +167,6 @@ TEST(ReassembleBoundsTest, ASourceHasNoMoreThanItsShare) {
   EXPECT_THAT(rig.out(), ElementsAre(WholeFrame(other)));
 }
 
-// With 16 places for sources, one of six is likely to share that of a seventh.
 TEST(ReassembleBoundsTest, AFloodCostsNobodyElseWhoIsCountedWithItsSource) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 50; ++round) {
@@ -230,6 +229,32 @@ TEST(ReassembleBoundsTest, AFloodOfOldDatagramsCostsNobodyElseEither) {
       rig.Send(FragmentFrame(datagram, 56, 52, false));
     }
     EXPECT_EQ(rig.out().size(), 6);
+  }
+}
+
+// One that holds less than its share leaves others all of theirs.
+TEST(ReassembleBoundsTest, ASourceThatHoldsLittleTakesNothingFromOthers) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 100; ++round) {
+    SCOPED_TRACE(round);
+    ReassemblySeed seed;
+    for (uint64_t& number : seed) number = random();
+    ReassemblyRig rig({.max_datagrams = 16,
+                       .max_fragments_per_datagram = 64,
+                       .max_fragments = 400,
+                       .max_fragments_per_source = 64,
+                       .seed = seed});
+    Datagram held = UdpDatagram(false, 1, 8 * 63);
+    held.source = "10.0.0.99";
+    const std::vector<Bytes> frames = CutEvenly(held, 8);
+    for (uint32_t i = 0; i < 31; ++i) rig.Send(frames[i]);
+    for (uint32_t source = 1; source <= 5; ++source) {
+      Datagram datagram = UdpDatagram(false, 7, 8 * 60);
+      datagram.source = "10.0.0." + std::to_string(source);
+      for (const Bytes& frame : CutEvenly(datagram, 8)) rig.Send(frame);
+    }
+    EXPECT_EQ(rig.out().size(), 5);
+    EXPECT_EQ(rig.drops(Reason::kSourceShare), 0);
   }
 }
 

@@ -78,10 +78,10 @@ namespace weir {
   context.state = Context::State::kFree;
   context.CloseKey();
   index_.Erase(context.hash, context.place);
-  ReassemblySource& at = SourceAt(context.source);
-  at.datagrams.Remove<&Context::source_older, &Context::source_newer>(contexts_,
-                                                                      number);
-  --at.datagram_count;
+  sources_[context.source]
+      .datagrams.Remove<&Context::source_older, &Context::source_newer>(
+          contexts_, number);
+  sources_.Release(context.source);
   AgeOf(context).Remove<&Context::older, &Context::newer>(contexts_, number);
   context.newer = free_;
   free_ = number;

@@ -31,7 +31,7 @@ struct alignas(kCacheLine) ReassemblyContext {
   // Where the index has it: under which hash, at which place.
   uint32_t hash;
   uint32_t place;
-  // The hash of the source, which says where it is counted.
+  // The number of the source, of ReassemblySources.
   uint32_t source;
   // Bytes of data held, and of the whole datagram once its end is known.
   uint32_t bytes;
@@ -52,11 +52,6 @@ struct alignas(kCacheLine) ReassemblyContext {
   FragmentSet fragments;
 
   bool is_ipv6() const noexcept { return key.is_ipv6(); }
-
-  // What it counts for at its source.
-  uint32_t held() const noexcept {
-    return state == State::kRemembered ? 1 : fragments.size();
-  }
 
   // Makes the key one that no fragment has: none finds its way here at once.
   void CloseKey() noexcept { key.rest |= kClosedKey; }
@@ -96,13 +91,6 @@ struct ContextList {
     (before == kNone ? oldest : contexts[before].*newer) = behind;
     (behind == kNone ? newest : contexts[behind].*older) = before;
   }
-};
-
-// What one source holds, or several that hash alike. Never in two cache lines.
-struct alignas(16) ReassemblySource {
-  ContextList datagrams;
-  uint32_t datagram_count = 0;
-  uint32_t fragments = 0;
 };
 
 // Both addresses of an IPv6 datagram.

@@ -20,71 +20,17 @@ uint32_t ReassemblyTable::Oldest() const noexcept {
              : v6;
 }
 
-// The datagram that makes room where sources have their share, for a fragment
-// of `number`. Several sources may be counted there, and one that floods must
-// not cost the others theirs. If all their datagrams are few, it is the one
-// that holds most; if they are many, it is the one that began the last datagram
-// or the one whose fragment this is, whichever has more of the oldest. The
-// oldest of its datagrams goes.
-uint32_t ReassemblyTable::VictimAt(const ReassemblySource& at,
-                                   uint32_t number) const noexcept {
-  constexpr uint32_t kLookedAt = 16;
-  const bool are_few = at.datagram_count <= kLookedAt;
-  uint32_t last = at.datagrams.newest;
-  if (last == number && contexts_[last].source_older != kNone) {
-    last = contexts_[last].source_older;
-  }
-  uint32_t suspect = contexts_[last].source;
-  // As most floods have it.
-  if (!are_few && contexts_[at.datagrams.oldest].source == suspect &&
-      contexts_[number].source == suspect) {
-    return at.datagrams.oldest;
-  }
-  std::array<uint32_t, kLookedAt> oldest;
-  uint32_t next = at.datagrams.oldest;
-  const std::span<uint32_t> looked_at{oldest.data(),
-                                      std::min(at.datagram_count, kLookedAt)};
-  for (uint32_t& one : looked_at) {
-    one = next;
-    next = contexts_[next].source_newer;
-  }
-  const auto weight = [&](uint32_t source) {
-    uint32_t sum = 0;
-    for (const uint32_t one : looked_at) {
-      const Context& context = contexts_[one];
-      if (context.source == source) sum += are_few ? context.held() : 1;
-    }
-    return sum;
-  };
-  uint32_t most = weight(suspect);
-  const auto compare = [&](uint32_t source) {
-    if (source == suspect) return;
-    const uint32_t other = weight(source);
-    if (other <= most) return;
-    suspect = source;
-    most = other;
-  };
-  compare(contexts_[number].source);
-  if (are_few) {
-    for (const uint32_t one : looked_at) compare(contexts_[one].source);
-  }
-  for (const uint32_t one : looked_at) {
-    if (contexts_[one].source == suspect) return one;
-  }
-  return at.datagrams.oldest;
-}
-
 // Makes room for a fragment of context `number`; false, with the reason, if
 // that context itself had to go.
 bool ReassemblyTable::MakeRoom(uint32_t number, uint32_t bytes,
                                ReassemblyDrop& reason,
                                MbufCache& cache) noexcept {
-  const ReassemblySource& source = SourceAt(contexts_[number].source);
+  const ReassemblySource& source = sources_[contexts_[number].source];
   for (;;) {
     uint32_t victim;
     if (source.fragments >= max_fragments_per_source_) {
       reason = ReassemblyDrop::kSourceShare;
-      victim = VictimAt(source, number);
+      victim = source.datagrams.oldest;
     } else if (counts_.fragments_left == 0) {
       reason = ReassemblyDrop::kNoFragments;
       victim = Oldest();
@@ -121,7 +67,7 @@ void ReassemblyTable::FreeFragments(Context& context, ReassemblyDrop reason,
   free({batch.data(), count});
   const uint32_t fragments = context.fragments.size();
   counts_.packets.drops[static_cast<size_t>(reason)].Add(fragments);
-  SourceAt(context.source).fragments -= fragments;
+  sources_[context.source].fragments -= fragments;
   counts_.fragments_left += fragments;
   counts_.bytes_left += context.bytes;
   context.bytes = 0;
@@ -147,13 +93,13 @@ void ReassemblyTable::Forget(uint32_t number, ReassemblyDrop reason,
   if (context.newer != kNone) {
     const Context& next = contexts_[context.newer];
     index_.Prefetch(next.hash);
-    __builtin_prefetch(&SourceAt(next.source), 1);
+    __builtin_prefetch(&sources_[next.source], 1);
     __builtin_prefetch(&next.fragments, 1);
     if (next.is_ipv6()) __builtin_prefetch(&addresses_[context.newer], 1);
     if (next.newer != kNone) __builtin_prefetch(&contexts_[next.newer], 1);
   }
   if (context.state == Context::State::kRemembered) {
-    --SourceAt(context.source).fragments;
+    --sources_[context.source].fragments;
     counts_.datagrams.remembered.Set(counts_.datagrams.remembered.value() - 1);
   } else {
     FreeFragments(context, reason, cache);
@@ -167,7 +113,7 @@ void ReassemblyTable::Remember(uint32_t number, ReassemblyDrop reason,
                                MbufCache& cache) noexcept {
   Context& context = contexts_[number];
   FreeFragments(context, reason, cache);
-  ++SourceAt(context.source).fragments;
+  ++sources_[context.source].fragments;
   context.state = Context::State::kRemembered;
   context.CloseKey();
   context.reason = reason;

@@ -1,6 +1,5 @@
 #include "weir/stage/reassembly_memory.h"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -17,7 +16,7 @@ struct Counts {
         buckets(DatagramIndex::BucketsFor(datagrams)),
         blocks(FragmentBlocks::Needed(options.max_fragments,
                                       options.max_fragments_per_datagram)),
-        sources(std::bit_ceil(datagrams)),
+        sources(ReassemblySources::BucketsFor(datagrams)),
         abandoned(options.keeps_abandoned ? datagrams + kMaxBurst : 0) {}
 
   uint64_t datagrams;
@@ -29,7 +28,8 @@ struct Counts {
   uint64_t bytes() const {
     return datagrams * (sizeof(ReassemblyContext) + sizeof(Ipv6Addresses)) +
            buckets * sizeof(DatagramIndex::Bucket) +
-           blocks * sizeof(FragmentBlock) + sources * sizeof(ReassemblySource) +
+           blocks * sizeof(FragmentBlock) +
+           sources * sizeof(ReassemblySources::Bucket) +
            abandoned * sizeof(AbandonedQueue::Entry);
   }
 };
@@ -57,11 +57,11 @@ absl::StatusOr<ReassemblyMemory> ReassemblyMemory::Create(
   const auto contexts = Carve<ReassemblyContext>(memory, counts.datagrams);
   const auto buckets = Carve<DatagramIndex::Bucket>(memory, counts.buckets);
   const auto blocks = Carve<FragmentBlock>(memory, counts.blocks);
+  const auto sources = Carve<ReassemblySources::Bucket>(memory, counts.sources);
   const auto addresses = Carve<Ipv6Addresses>(memory, counts.datagrams);
-  const auto sources = Carve<ReassemblySource>(memory, counts.sources);
   const auto abandoned = Carve<AbandonedQueue::Entry>(memory, counts.abandoned);
-  return ReassemblyMemory{*std::move(arena), contexts, buckets,  blocks,
-                          addresses,         sources,  abandoned};
+  return ReassemblyMemory{*std::move(arena), contexts,  buckets,  blocks,
+                          sources,           addresses, abandoned};
 }
 
 }  // namespace weir

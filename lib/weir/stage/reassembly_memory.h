@@ -12,6 +12,7 @@
 #include "weir/stage/fragment_set.h"
 #include "weir/stage/reassembly_context.h"
 #include "weir/stage/reassembly_options.h"
+#include "weir/stage/reassembly_sources.h"
 
 namespace weir {
 
@@ -26,8 +27,8 @@ struct ReassemblyMemory {
   std::span<ReassemblyContext> contexts;
   std::span<DatagramIndex::Bucket> buckets;
   std::span<FragmentBlock> blocks;
+  std::span<ReassemblySources::Bucket> sources;
   std::span<Ipv6Addresses> addresses;
-  std::span<ReassemblySource> sources;
   std::span<AbandonedQueue::Entry> abandoned;
 };
 

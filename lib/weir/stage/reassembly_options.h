@@ -101,8 +101,7 @@ struct ReassemblyOptions {
   uint64_t max_bytes = uint64_t{16} << 20;
   // Held of one source, a remembered datagram counting as one: from
   // max_fragments_per_datagram to max_fragments, 0 for a quarter of these.
-  // Sources that hash alike share; the oldest datagram of the one that floods
-  // makes room.
+  // The oldest datagram of the source makes room.
   uint32_t max_fragments_per_source = 0;
 
   // Whether first fragments of datagrams that are given up wait for

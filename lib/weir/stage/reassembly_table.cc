@@ -127,7 +127,7 @@ void ReassemblyTable::ApproachSources(
   for (const ReassemblyFragment& next : read) {
     if (next.follows || next.fault != ReassemblyFragment::Fault::kNone)
       continue;
-    __builtin_prefetch(&SourceAt(SourceHash(next, seed_)), 1);
+    sources_.Prefetch(SourceHash(next, seed_));
   }
 }
 
@@ -135,7 +135,7 @@ void ReassemblyTable::ApproachSources(
 [[gnu::always_inline]] inline uint32_t ReassemblyTable::Open(
     const ReassemblyFragment& read, uint64_t now, MbufCache& cache) noexcept {
   const uint32_t source = SourceHash(read, seed_);
-  __builtin_prefetch(&SourceAt(source), 1);
+  sources_.Prefetch(source);
   if (free_ == kNone) [[unlikely]] {
     Forget(Oldest(), ReassemblyDrop::kNoDatagrams, cache);
   }
@@ -149,7 +149,7 @@ void ReassemblyTable::ApproachSources(
   context.deadline = now + timeouts_[read.is_ipv6() ? 1 : 0];
   context.hash = read.hash;
   context.place = place;
-  context.source = source;
+  context.source = sources_.Take(source);
   context.bytes = 0;
   context.total = Context::kUnknown;
   context.state = Context::State::kCollecting;
@@ -161,10 +161,9 @@ void ReassemblyTable::ApproachSources(
                 sizeof(Ipv6Addresses));
   }
   AgeOf(context).Add<&Context::older, &Context::newer>(contexts_, number);
-  ReassemblySource& at = SourceAt(context.source);
-  at.datagrams.Add<&Context::source_older, &Context::source_newer>(contexts_,
-                                                                   number);
-  ++at.datagram_count;
+  sources_[context.source]
+      .datagrams.Add<&Context::source_older, &Context::source_newer>(contexts_,
+                                                                     number);
   ++counts_.begun;
   ++counts_.pending;
   return number;
@@ -266,7 +265,7 @@ ReassemblyTable::Result ReassemblyTable::Meet(uint32_t number,
   // Its room was taken already.
   ++counts_.fragments_left;
   counts_.bytes_left += read.bytes();
-  --SourceAt(contexts_[number].source).fragments;
+  --sources_[contexts_[number].source].fragments;
   if (met.place == FragmentSet::Place::kSame) {
     const Mbuf& held = cache.pool().mbuf(met.mbuf);
     const DataPlace there{&held, read.begin == 0 ? held.info().l4_offset : 0U};
@@ -286,7 +285,7 @@ ReassemblyTable::Result ReassemblyTable::Complete(uint32_t number,
   const Reassembled whole{.bytes = context.total,
                           .ecn_seen = context.ecn_seen,
                           .is_ipv6 = context.is_ipv6()};
-  SourceAt(context.source).fragments -= fragments;
+  sources_[context.source].fragments -= fragments;
   counts_.fragments_left += fragments;
   counts_.bytes_left += context.bytes;
   --counts_.pending;
@@ -357,7 +356,7 @@ ReassemblyTable::Run ReassemblyTable::AddBehind(const FragmentRun& run,
   last_ = number;
   counts_.fragments_left -= count;
   counts_.bytes_left -= run.bytes;
-  SourceAt(context.source).fragments += count;
+  sources_[context.source].fragments += count;
   context.bytes += run.bytes;
   context.ecn_seen = static_cast<uint8_t>(context.ecn_seen | run.ecn_seen);
   for (uint32_t i = 0; i < count; ++i) {

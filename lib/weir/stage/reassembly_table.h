@@ -38,6 +38,7 @@
 #include "weir/stage/reassembly_fragment.h"
 #include "weir/stage/reassembly_memory.h"
 #include "weir/stage/reassembly_options.h"
+#include "weir/stage/reassembly_sources.h"
 
 namespace weir {
 
@@ -165,13 +166,13 @@ class ReassemblyTable {
   bool HasRoom(const Context& context,
                const ReassemblyFragment& read) const noexcept {
     return counts_.fragments_left != 0 && read.bytes() <= counts_.bytes_left &&
-           SourceAt(context.source).fragments < max_fragments_per_source_;
+           sources_[context.source].fragments < max_fragments_per_source_;
   }
   void Reserve(const Context& context,
                const ReassemblyFragment& read) noexcept {
     --counts_.fragments_left;
     counts_.bytes_left -= read.bytes();
-    ++SourceAt(context.source).fragments;
+    ++sources_[context.source].fragments;
   }
   Result Drop(Mbuf& fragment, ReassemblyDrop reason, MbufCache& cache) noexcept;
   // The context of `read`, whatever its state; kNone if there is none.
@@ -183,15 +184,10 @@ class ReassemblyTable {
   }
   inline uint64_t Approach(std::span<ReassemblyFragment> read) const noexcept;
   void ApproachSources(std::span<const ReassemblyFragment> read) const noexcept;
-  // Where a source of this hash is counted, with others that it may share with.
-  ReassemblySource& SourceAt(uint32_t hash) const noexcept {
-    return sources_[hash & (sources_.size() - 1)];
-  }
   Found FindOrOpen(const ReassemblyFragment& read, uint64_t now,
                    MbufCache& cache) noexcept;
   inline uint32_t Open(const ReassemblyFragment& read, uint64_t now,
                        MbufCache& cache) noexcept;
-  uint32_t VictimAt(const ReassemblySource& at, uint32_t number) const noexcept;
   bool MakeRoom(uint32_t number, uint32_t bytes, ReassemblyDrop& reason,
                 MbufCache& cache) noexcept;
   Result InsertWithCare(uint32_t number, Mbuf& fragment,
@@ -228,7 +224,7 @@ class ReassemblyTable {
 
   std::span<Context> contexts_;
   DatagramIndex index_;
-  std::span<ReassemblySource> sources_;
+  ReassemblySources sources_;
   std::span<Ipv6Addresses> addresses_;
   FragmentBlocks blocks_;
   AbandonedQueue abandoned_;
