@@ -123,7 +123,7 @@ class Deliver : private CountDatagrams {
       const Sink::Outcome outcome = sink_->Deliver(burst.mbufs().first(wanted));
       for (uint32_t i = 0; i < outcome.delivered; ++i) Count(burst[i]);
       counts().partial_bytes.Set(outcome.partial_bytes);
-      counts().returned.Add(outcome.returned);
+      CountReturned(outcome.returned);
       if (outcome.refused) counts().refused.Add(1);
       FreeFront(burst, outcome.delivered + (outcome.refused ? 1 : 0), lcore);
       if (sink_->failure() != 0) {
@@ -142,7 +142,7 @@ class Deliver : private CountDatagrams {
 
   bool Flush(Lcore&) noexcept {
     if (counts().failure.value() == 0) {
-      counts().returned.Add(sink_->Deliver({}).returned);
+      CountReturned(sink_->Deliver({}).returned);
     }
     return true;
   }
@@ -157,6 +157,12 @@ class Deliver : private CountDatagrams {
   }
 
  private:
+  // More than were delivered cannot have come back, whatever forgers say.
+  void CountReturned(uint32_t more) noexcept {
+    if (more == 0) return;
+    counts().returned.Set(
+        std::min(counts().returned.value() + more, counts().datagrams.value()));
+  }
   static void FreeFront(Burst& burst, uint32_t count, Lcore& lcore) noexcept {
     lcore.cache().FreePackets(burst.mbufs().first(count));
     burst.ReleaseFront(count);

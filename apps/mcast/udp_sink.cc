@@ -24,7 +24,7 @@ struct FreeAddresses {
 
 // Sends that are tried again when an error was of an earlier datagram: that one
 // it was, not this.
-constexpr int kTries = 3;
+constexpr int kTries = 16;
 
 // Where sock_extended_err says from whom an error is, and those of who was
 // meant to take the datagram or to pass it on: ip(7), IP_RECVERR.
@@ -35,10 +35,10 @@ constexpr uint8_t kOriginIcmp6 = 3;
 // Has the system keep errors of datagrams that were sent.
 void KeepErrors(int fd, int family) {
   const int on = 1;
-  // Without it fewer of them are known.
-  if (family == AF_INET) {
-    setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof on);
-  } else {
+  // Without it fewer of them are known. Addresses of IPv6 may be those that
+  // stand for one of IPv4 (::ffff:0:0/96).
+  setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof on);
+  if (family == AF_INET6) {
     setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof on);
   }
 }

@@ -22,6 +22,17 @@ inline uint64_t ReadTsc() noexcept {
 #endif
 }
 
+// As ReadTsc, once what stands before it is done. Any thread.
+inline uint64_t ReadTscInOrder() noexcept {
+#if defined(__x86_64__)
+  unsigned processor;
+  return __builtin_ia32_rdtscp(&processor);
+#else
+  asm volatile("isb" ::: "memory");
+  return ReadTsc();
+#endif
+}
+
 // Ticks of ReadTsc() in a second, measured against CLOCK_MONOTONIC over 10 ms
 // at the first call and remembered. Any thread.
 uint64_t TscHz() noexcept;

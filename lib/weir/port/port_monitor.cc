@@ -52,17 +52,19 @@ void PortMonitor::TakeEvents() {
   if (state() == PortState::kGone) return;
   LinkChanges link{state()};
   bool has_news = false;
+  bool is_all = false;
   for (int i = 0; i < kMaxEvents && link.now != PortState::kGone; ++i) {
     const std::optional<verbs::AsyncEvent> event =
         events_.Take(info_.device_port);
-    if (!event) break;
+    is_all = !event;
+    if (is_all) break;
     const std::optional<PortState> said = StateOf(*event);
     if (!said) continue;
     link.Become(*said);
     has_news = true;
   }
   // More may have happened than there were events.
-  if (has_news && link.now != PortState::kGone) link.Become(ReadState());
+  if (has_news && is_all) link.Become(ReadState());
   Note(link);
 }
 

@@ -88,11 +88,6 @@ absl::Status PortSteering::Retarget(std::vector<verbs::FlowTarget> targets) {
   for (auto& [mac, attachment] : attachments) {
     device_groups_.at(mac).attachment = std::move(attachment);
   }
-  // What a rule asks first goes last, for it takes from those behind it what is
-  // for it.
-  for (auto& [rule, old] : rules_) {
-    while (!old.flows.empty()) old.flows.pop_back();
-  }
   rules_ = std::move(rules);
   targets_ = std::move(targets);
   return absl::OkStatus();
@@ -278,7 +273,8 @@ absl::Status PortSteering::Acquire(const FlowRule& rule) {
 
 absl::StatusOr<PortSteering::DeviceRule> PortSteering::MakeRule(
     const FlowRule& rule, const std::vector<verbs::FlowTarget>& targets) const {
-  DeviceRule made{.users = 1};
+  DeviceRule made;
+  made.users = 1;
   for (const verbs::FlowTarget& target : targets) {
     for (const verbs::FrameKind kind : verbs::KindsOf(target.kind, rule)) {
       verbs::FlowTarget narrow = target;

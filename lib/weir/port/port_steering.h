@@ -114,7 +114,16 @@ class PortSteering {
  private:
   // What the device has for a rule, and how many want it.
   struct DeviceRule {
-    std::vector<verbs::Flow> flows = {};
+    DeviceRule() = default;
+    DeviceRule(DeviceRule&&) = default;
+    DeviceRule& operator=(DeviceRule&&) = default;
+    // The flow that is asked first goes last: without it those behind it would
+    // take what is for it.
+    ~DeviceRule() {
+      while (!flows.empty()) flows.pop_back();
+    }
+
+    std::vector<verbs::Flow> flows;
     uint64_t users = 0;
   };
   struct DeviceGroup {

@@ -43,7 +43,7 @@ class Nap {
 
   // How often the lcore slept, and for how long, by now. Any thread.
   uint64_t sleeps() const noexcept { return sleeps_.value(); }
-  uint64_t slept_tsc() const noexcept { return slept_.At(ReadTsc()); }
+  uint64_t slept_tsc() const noexcept { return slept_.By(ReadTscInOrder); }
 
  private:
   void Disarm(std::span<Task* const> tasks) noexcept;

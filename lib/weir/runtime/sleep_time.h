@@ -21,10 +21,18 @@ class SleepTime {
     ticks_.Set(now_tsc - (ticks_.value() & ~kLasts));
   }
 
-  // Ticks in all at `now_tsc`, those of a sleep that lasts among them. Any
-  // thread.
-  uint64_t At(uint64_t now_tsc) const noexcept {
-    const uint64_t ticks = ticks_.value();
+  // Ticks in all by now, which `read_tsc` says, those of a sleep that lasts
+  // among them. Any thread.
+  template <typename ReadTsc>
+  uint64_t By(ReadTsc read_tsc) const noexcept {
+    // Both of one time: whoever reads may be stopped in between.
+    uint64_t ticks = ticks_.value();
+    uint64_t now_tsc = read_tsc();
+    for (uint64_t again = ticks_.value(); again != ticks;
+         again = ticks_.value()) {
+      ticks = again;
+      now_tsc = read_tsc();
+    }
     if ((ticks & kLasts) == 0) return ticks;
     const uint64_t begin_tsc = ticks & ~kLasts;
     // Counters of two cores may differ a little.
