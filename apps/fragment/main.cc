@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "weir/app/app.h"
 #include "weir/app/app_main.h"
+#include "weir/net/group_address.h"
 #include "weir/net/ipv4.h"
 #include "weir/net/ipv6.h"
 #include "weir/pipeline/pipeline.h"
@@ -35,6 +36,14 @@ ABSL_FLAG(std::string, router_ipv6, "",
 
 namespace {
 
+// Whether a router may have it (RFC 1122 §3.2.1.3, RFC 4291 §2.5.2).
+bool IsOfHost(const weir::net::Ipv4Address& address) {
+  return address.octets[0] != 0 && address.octets[0] < 224;
+}
+bool IsOfHost(const weir::net::Ipv6Address& address) {
+  return address != weir::net::Ipv6Address{} && !weir::net::IsGroup(address);
+}
+
 // The address in `text`, none if it is empty.
 template <typename Address>
 absl::StatusOr<std::optional<Address>> ReadAddress(absl::string_view flag,
@@ -42,10 +51,14 @@ absl::StatusOr<std::optional<Address>> ReadAddress(absl::string_view flag,
                                                    const std::string& text) {
   if (text.empty()) return std::optional<Address>();
   Address address;
-  if (inet_pton(family, text.c_str(), &address) != 1) {
+  if (inet_pton(family, text.c_str(), &address) != 1 || !IsOfHost(address)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--", flag, ": want an address such as ",
+        "--", flag, ": want an address of a router such as ",
         family == AF_INET ? "192.0.2.1" : "2001:db8::1", ", got ", text));
+  }
+  if (absl::GetFlag(FLAGS_role) != "router") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag, ": only --role=router sends ICMP messages"));
   }
   return std::optional<Address>(address);
 }

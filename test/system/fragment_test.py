@@ -160,6 +160,14 @@ class FragmentTest(unittest.TestCase):
                 ([*ports, '--mtu=65536'], ['--mtu', '65536']),
                 ([*ports, '--mtu=many'], ['mtu', 'many']),
                 ([*ports, '--role=switch'], ['--role', 'switch', 'router']),
+                ([*ports, '--router_ipv4=192.0.2.1'],
+                 ['--router_ipv4', '--role=router']),
+                *(([*ports, '--role=router', f'--router_ipv4={address}'],
+                   ['--router_ipv4', address, '192.0.2.1'])
+                  for address in ('0.0.0.0', '224.0.0.1', '255.255.255.255')),
+                *(([*ports, '--role=router', f'--router_ipv6={address}'],
+                   ['--router_ipv6', address, '2001:db8::1'])
+                  for address in ('::', 'ff02::1')),
                 ([*ports, '--router_ipv4=fe80::1'],
                  ['--router_ipv4', 'fe80::1', '192.0.2.1']),
                 ([*ports, '--router_ipv6=1.2.3.4'],
