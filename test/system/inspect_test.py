@@ -28,6 +28,7 @@ class InspectTest(unittest.TestCase):
                               program=_INSPECT)
         self.assertEqual(ended.status, status, ended)
         self.stdout = ended.stdout
+        self.stderr = ended.stderr
         return ended.table
 
     def frame(self, *args, **kwargs):
@@ -102,6 +103,17 @@ class InspectTest(unittest.TestCase):
         self.assertEqual(seen['ip_csum'], 'good')
         self.assertEqual(seen['l4_csum'], 'unverifiable')
         self.assertEqual(seen['src'], packets.SOURCE4)
+        self.assertIn('frames of which the capture has a part only '
+                      '(rx_captured_short): 1\n', self.stderr)
+
+    def test_says_what_it_did_not_receive(self):
+        frame = packets.frame(packets.ipv4(packets.udp(bytes(9500))))
+        result = self.inspect([frame, frame])
+        self.assertEqual(result['frames'], [])
+        self.assertEqual(
+            self.stderr, f'inspect: port pcap:{self.capture},empty=on: frames '
+            'not received as they are longer than its MTU takes (rx_oversize): '
+            '2\n')
 
     def test_puts_fragments_together_in_any_order(self):
         payload = random.Random(1).randbytes(3000)

@@ -238,9 +238,8 @@ absl::Status App::RunUntilSignal() {
   runtime_->Stop();
   outside_->EndCaptures();
   PrintWarnings();
-  if (is_sender_) {
-    for (const std::string& line : watch_->Unsent()) Say(line);
-  }
+  Say(watch_->Missed());
+  if (is_sender_) Say(watch_->Unsent());
   const AppReport report = Report(begin);
   std::fputs(FormatTable(report).c_str(), stdout);
   if (print_summary_) print_summary_();
@@ -303,7 +302,7 @@ void App::OpenToOthers(Clock::time_point begin) {
       runtime_->taps(), std::move(steering), groups_);
   if (opened.ok()) return;
   // The run is as good without.
-  Say(absl::StrCat("warning: ", opened.message()));
+  Say({absl::StrCat("warning: ", opened.message())});
 }
 
 RunPlan App::PlanOfRun() const {
@@ -321,8 +320,7 @@ void App::PrintPlan(const RunPlan& plan) const {
   std::fputs(FormatPlan(plan).c_str(), stdout);
   std::fflush(stdout);
   const std::string warning = plan.Warning();
-  if (warning.empty()) return;
-  Say(absl::StrCat("warning: ", warning));
+  if (!warning.empty()) Say({absl::StrCat("warning: ", warning)});
 }
 
 // Has the events of the ports' devices end the wait, until there will be none.
@@ -337,13 +335,15 @@ void App::WatchPorts() {
   }
 }
 
-void App::Say(const std::string& line) const {
-  std::fprintf(stderr, "%s: %s\n", options_.name.c_str(), line.c_str());
+void App::Say(const std::vector<std::string>& lines) const {
+  for (const std::string& line : lines) {
+    std::fprintf(stderr, "%s: %s\n", options_.name.c_str(), line.c_str());
+  }
 }
 
 void App::PrintPortNews() {
   const size_t gone = watch_->gone();
-  for (const std::string& line : watch_->Look(Clock::now())) Say(line);
+  Say(watch_->Look(Clock::now()));
   warnings_ += watch_->gone() - gone;
   LookAtLinks(groups_);
 }
@@ -353,7 +353,7 @@ void App::PrintWarnings() {
   for (const Port& port : ports_) {
     for (std::string warning = port.monitor()->TakeWarning(); !warning.empty();
          warning = port.monitor()->TakeWarning()) {
-      Say(absl::StrCat("warning: ", warning));
+      Say({absl::StrCat("warning: ", warning)});
       ++warnings_;
     }
   }

@@ -185,8 +185,8 @@ class App {
                       std::span<const PortDevice> devices, Placer& placer);
   absl::Status CreatePool(std::span<const PortDevice> devices, Placer& placer);
   void PrintPlan(const RunPlan& plan) const;
-  // On standard error, behind the name of the program.
-  void Say(const std::string& line) const;
+  // On standard error, each behind the name of the program.
+  void Say(const std::vector<std::string>& lines) const;
   void PrintWarnings();
   void WatchPorts();
   void PrintPortNews();

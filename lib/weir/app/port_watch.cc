@@ -1,6 +1,7 @@
 #include "weir/app/port_watch.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,16 +33,41 @@ std::string RepairText(const QueueStats& queue) {
                       stalled ? "stalled" : "lost-in-recovery");
 }
 
-// Why a device did not send what was given to it, by its counters: what a
-// sender would not learn from its own.
-struct UnsentReason {
+// What a counter of a device stands for.
+struct Meaning {
   absl::string_view counter;
   absl::string_view text;
 };
-constexpr UnsentReason kUnsentReasons[] = {
+// Why a device did not send what was given to it, by its counters: what a
+// sender would not learn from its own.
+constexpr Meaning kUnsentReasons[] = {
     {"tx_link_down", "the link was down"},
     {"tx_no_peer", "nobody was at the other end"},
     {"tx_too_long", "they are longer than the link takes"}};
+
+// What became of frames that no stage can tell of, for it did not get them, or
+// not all of them.
+constexpr Meaning kMissedReasons[] = {
+    {"rx_oversize",
+     "frames not received as they are longer than its MTU takes"},
+    {"rx_captured_short", "frames of which the capture has a part only"}};
+
+// Of those of `meanings` that a device has counted: the text, and the count.
+std::vector<std::string> LinesOf(const PortMonitor& monitor,
+                                 std::span<const Meaning> meanings,
+                                 absl::string_view before = "") {
+  std::vector<std::string> lines;
+  const std::vector<NamedCount> counts = monitor.device_counters();
+  for (const Meaning& meaning : meanings) {
+    const auto at =
+        std::ranges::find(counts, meaning.counter, &NamedCount::name);
+    if (at == counts.end() || at->value == 0) continue;
+    lines.push_back(absl::StrCat("port ", monitor.info().name, ": ", before,
+                                 meaning.text, " (", meaning.counter,
+                                 "): ", at->value));
+  }
+  return lines;
+}
 
 std::string Times(uint64_t times) {
   return times == 1 ? "" : absl::StrCat(" ", times, " times");
@@ -123,14 +149,19 @@ void PortWatch::LookAtQueues(Watched& port, Clock::time_point now,
 std::vector<std::string> PortWatch::Unsent() const {
   std::vector<std::string> all;
   for (const Watched& port : ports_) {
-    const std::vector<NamedCount> counts = port.monitor->device_counters();
-    for (const UnsentReason& reason : kUnsentReasons) {
-      const auto at =
-          std::ranges::find(counts, reason.counter, &NamedCount::name);
-      if (at == counts.end() || at->value == 0) continue;
-      all.push_back(absl::StrCat("port ", port.monitor->info().name,
-                                 ": frames not sent as ", reason.text, " (",
-                                 reason.counter, "): ", at->value));
+    for (std::string& line :
+         LinesOf(*port.monitor, kUnsentReasons, "frames not sent as ")) {
+      all.push_back(std::move(line));
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> PortWatch::Missed() const {
+  std::vector<std::string> all;
+  for (const Watched& port : ports_) {
+    for (std::string& line : LinesOf(*port.monitor, kMissedReasons)) {
+      all.push_back(std::move(line));
     }
   }
   return all;

@@ -38,6 +38,8 @@ class PortWatch {
   // Of frames that queues gave to devices and that these did not send, a line
   // a port and reason. When the run is over.
   std::vector<std::string> Unsent() const;
+  // The same of frames that queues did not get, or not whole.
+  std::vector<std::string> Missed() const;
 
   // Ports whose device is gone, as of the last Look.
   size_t gone() const;
