@@ -1,13 +1,18 @@
 #include "weir/port/tx_queue.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "test/port/port_lab.h"
 #include "test/support/own_wire.h"
+#include "weir/net/ethernet.h"
 #include "weir/port/port_context.h"
 
 namespace weir {
@@ -52,6 +57,51 @@ TEST(TxQueueTest, TakesBurstsWholeAndFreesThemWhenReaped) {
   EXPECT_EQ(counters.posts.value(), 64u * 65 / 2);
   EXPECT_EQ(counters.completions.value(), counters.posts.value());
   EXPECT_EQ(counters.bytes.value(), 64 * counters.posts.value());
+}
+
+// A frame of `frame_bytes` as stage/fragment makes it of a packet whose
+// segments leave their headroom free: headers, then pieces that begin with the
+// last byte of a segment.
+Mbuf* MakeFragment(MbufCache& cache, uint32_t frame_bytes) {
+  const uint32_t headroom_bytes = cache.pool().headroom_bytes();
+  const uint32_t piece_bytes = cache.pool().chunk_bytes() - headroom_bytes;
+  Mbuf* first = nullptr;
+  Mbuf* last = nullptr;
+  for (uint32_t done = 0; done < frame_bytes;) {
+    std::array<Mbuf*, 1> one{};
+    EXPECT_EQ(cache.Alloc(one), 1u);
+    one[0]->Reset(headroom_bytes);
+    const uint32_t wanted = first == nullptr ? 34
+                            : done == 34     ? 1
+                                             : piece_bytes;
+    const uint32_t part = std::min(wanted, frame_bytes - done);
+    one[0]->SetLength(part);
+    done += part;
+    if (first == nullptr) {
+      first = one[0];
+    } else {
+      first->Append(*last, *one[0]);
+    }
+    last = one[0];
+  }
+  return first;
+}
+
+TEST(TxQueueTest, TakesFragmentsOfEveryMtu) {
+  for (const uint32_t mtu_bytes :
+       {1500U, 9000U, 12000U, 14000U, 30000U, 65535U}) {
+    Lab lab(8192);
+    Port port =
+        OpenOrDie(absl::StrCat("null:,mtu=", mtu_bytes), *lab.pool, kSmall);
+    TxQueue& queue = port.tx[0];
+    Burst burst(lab.lcore.cache());
+    burst.Adopt(*MakeFragment(lab.lcore.cache(),
+                              mtu_bytes + uint32_t{net::kL2OverheadBytes}));
+    EXPECT_LE(burst[0].segments(), queue.max_segments()) << mtu_bytes;
+    queue.Send(burst, lab.lcore);
+    EXPECT_TRUE(queue.Flush(lab.lcore));
+    EXPECT_EQ(queue.counters()->completions.value(), 1u) << mtu_bytes;
+  }
 }
 
 TEST(TxQueueTest, LeavesWhatThereIsNoRoomForAndGoesOnWhenThereIs) {

@@ -11,8 +11,8 @@ namespace weir::hca {
 
 inline constexpr uint32_t kMaxQp = 1024;
 inline constexpr uint32_t kMaxQpWr = 32768;
-// The longest frame, 65,535 bytes of L3 and header, in chunks of 2 KiB
-// takes 33.
+// The longest frame, 65,535 bytes of L3 and header, takes 33 chunks of 2 KiB to
+// receive, and 37 at most to send.
 inline constexpr uint32_t kMaxSge = 64;
 inline constexpr uint32_t kMaxInlineBytes = 512;
 // Of TSO requests: the payload, as the mlx5 driver has it, and the header.

@@ -12,7 +12,6 @@
 #include "weir/port/pad_frame.h"
 #include "weir/port/port_health.h"
 #include "weir/port/port_info.h"
-#include "weir/port/rx_slots.h"
 #include "weir/verbs/soft_hca.h"
 
 namespace weir {
@@ -31,13 +30,15 @@ constexpr uint64_t PackId(uint32_t frames, uint32_t segments) noexcept {
   return uint64_t{frames} << 32 | segments;
 }
 
+// As many as the longest frame may have, if the device takes them. That is a
+// fragment: an mbuf with its headers, and what it has of a packet whose
+// segments leave their headroom free, from the last byte of one of them on.
 uint32_t Segments(const PortContext& context, const MbufPool& pool) {
   const auto frame_bytes =
       static_cast<uint32_t>(context.info.mtu_bytes + net::kL2OverheadBytes);
-  const uint32_t wanted = std::max(
-      kMinSegments,
-      SegmentsFor(frame_bytes, pool.chunk_bytes(), pool.headroom_bytes()));
-  return std::min(wanted,
+  const uint32_t room_bytes = pool.chunk_bytes() - pool.headroom_bytes();
+  const uint32_t behind_first = (frame_bytes - 1 + room_bytes - 1) / room_bytes;
+  return std::min(std::max(kMinSegments, 2 + behind_first),
                   static_cast<uint32_t>(context.device->attributes().max_sge));
 }
 

@@ -38,8 +38,9 @@ struct FragmentOptions {
   // that to the link.
   uint32_t mtu_bytes = 1500;
   FragmentRole role = FragmentRole::kHost;
-  // Segments of a frame that the outlet takes, 2 at least. Payload that would
-  // need more is copied, if there is room behind the headers.
+  // Segments of a frame that the outlet takes, 2 at least: max_segments() of a
+  // TX queue, whose default is enough for an MTU up to 9600 bytes. Payload that
+  // would need more is copied, if there is room behind the headers.
   uint32_t max_segments = 8;
   // What identifications of IPv6 fragments follow from: nobody else should know
   // it, and two lcores must not have the same. 0: chosen at random.
