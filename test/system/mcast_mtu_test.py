@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""mcast at ports with MTUs that few links have."""
+"""mcast at ports with MTUs that few links have: what can be sent is, and what
+cannot be is said."""
 
 import json
 import os
@@ -10,6 +11,7 @@ import mcast
 import script_main
 
 _IP = ['--ip=192.0.2.1', '--group=239.1.2.3', '--udp_port=5000']
+_IP6 = ['--ip=fe80::1', '--group=ff02::77', '--udp_port=5000']
 
 
 def _frames(payload_bytes, mtu):
@@ -44,6 +46,13 @@ class SendTest(unittest.TestCase):
                 self.assertEqual(said, '', (mtu, size))
                 self.assertEqual((packets['sent'], packets['dropped']),
                                  (10 * _frames(size, mtu), 0), (mtu, size))
+
+    def test_what_no_stage_lets_pass_is_said(self):
+        for count, said in [(1, '1 packet was'), (3, '3 packets were')]:
+            self.assertEqual(
+                self.send('null:,mtu=68', *_IP6, f'--count={count}')[0],
+                f'mcast: {said} not sent: IPv6 over an MTU below 1280 {count}'
+                '\n')
 
 
 if __name__ == '__main__':

@@ -239,8 +239,9 @@ absl::Status App::RunUntilSignal() {
   outside_->EndCaptures();
   PrintWarnings();
   Say(watch_->Missed());
-  if (is_sender_) Say(watch_->Unsent());
   const AppReport report = Report(begin);
+  if (is_sender_) Say(DroppedLine(report));
+  if (is_sender_) Say(watch_->Unsent());
   std::fputs(FormatTable(report).c_str(), stdout);
   if (print_summary_) print_summary_();
   if (json_format_) return Finish(json_format_());
@@ -300,9 +301,8 @@ void App::OpenToOthers(Clock::time_point begin) {
            },
        .stop = [this] { stop_requested_ = true; }},
       runtime_->taps(), std::move(steering), groups_);
-  if (opened.ok()) return;
   // The run is as good without.
-  Say({absl::StrCat("warning: ", opened.message())});
+  if (!opened.ok()) Say({absl::StrCat("warning: ", opened.message())});
 }
 
 RunPlan App::PlanOfRun() const {

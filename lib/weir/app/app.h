@@ -75,8 +75,8 @@ struct AppNeeds {
   // Whether records of captures that have no bytes are received too, as frames
   // of none: for programs that count records. Ports that say `empty=` decide.
   bool empty_records = false;
-  // Whether it begins what it sends: frames that devices did not send are said
-  // at the end then, besides in the table.
+  // Whether it begins what it sends: what was dropped and what devices did not
+  // send is said at the end then, besides in the table.
   bool is_sender = false;
 };
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 
 namespace weir {
 namespace {
@@ -18,6 +20,41 @@ uint64_t DroppedByQueues(const AppReport& report) {
     }
   }
   return dropped;
+}
+
+// Adds to the count of that name, which is there at most once.
+void AddTo(std::vector<NamedCount>& counts, absl::string_view name,
+           uint64_t value) {
+  if (value == 0) return;
+  const auto at = std::ranges::find(counts, name, &NamedCount::name);
+  if (at == counts.end()) {
+    counts.push_back({std::string(name), value});
+  } else {
+    at->value += value;
+  }
+}
+
+// What stages and TX queues dropped.
+std::vector<NamedCount> DropsByName(const AppReport& report) {
+  std::vector<NamedCount> drops;
+  for (const LcoreSnapshot& lcore : report.lcores) {
+    for (const PipelineSnapshot& pipeline : lcore.pipelines) {
+      for (const StageSnapshot& stage : pipeline.stages) {
+        for (const DropSnapshot& drop : stage.drops) {
+          AddTo(drops, drop.name, drop.packets);
+        }
+      }
+    }
+  }
+  for (const PortReport& port : report.ports) {
+    for (const QueueStats& queue : port.queues) {
+      if (!queue.name.starts_with("tx")) continue;
+      for (const NamedCount& drop : queue.drops) {
+        AddTo(drops, drop.name, drop.value);
+      }
+    }
+  }
+  return drops;
 }
 
 // Has the second ring of a name say so, and all that follow.
@@ -78,6 +115,18 @@ Conservation Conserve(const AppReport& report) {
   sum.sent -= dropped;
   sum.dropped += dropped;
   return sum;
+}
+
+std::vector<std::string> DroppedLine(const AppReport& report) {
+  uint64_t dropped = 0;
+  std::vector<std::string> named;
+  for (const NamedCount& drop : DropsByName(report)) {
+    dropped += drop.value;
+    named.push_back(absl::StrCat(drop.name, " ", drop.value));
+  }
+  if (dropped == 0) return {};
+  return {absl::StrCat(dropped, dropped == 1 ? " packet was" : " packets were",
+                       " not sent: ", absl::StrJoin(named, "; "))};
 }
 
 }  // namespace weir

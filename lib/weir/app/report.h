@@ -80,6 +80,10 @@ struct Conservation {
 // The sums over `report`.
 Conservation Conserve(const AppReport& report);
 
+// What a sender has to say of packets that its stages and TX queues dropped, by
+// name, once its run is over: one line, or none.
+std::vector<std::string> DroppedLine(const AppReport& report);
+
 }  // namespace weir
 
 #endif  // WEIR_APP_REPORT_H_
