@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "apps/mcast/host_mtu.h"
 #include "weir/pipeline/pipeline.h"
 #include "weir/stage/group/igmp_host.h"
 #include "weir/stage/group/mld_host.h"
@@ -20,7 +21,7 @@ namespace weir::mcast {
 namespace {
 
 // Both hosts, whichever families there are: packets of a family of which no
-// group was joined end at its host.
+// group was joined end at its host, which never says anything.
 struct Hosts {
   IgmpHost igmp;
   MldHost mld;
@@ -31,27 +32,39 @@ GroupHostOptions HostOptions(uint8_t version) {
   return {.version = version, .seed = std::random_device{}()};
 }
 
+// Whether groups of a family, the index of its addresses, can be joined at
+// `port`. Over a small MTU only those that are wanted from the start.
+bool CanJoin(const Port& port, const RecvFlags& flags, size_t family) {
+  return port.mtu_bytes() >= kAmpleMtuBytes ||
+         std::any_of(flags.groups.begin(), flags.groups.end(),
+                     [family](const RecvFlags::Wanted& wanted) {
+                       return wanted.group.index() == family;
+                     });
+}
+
 absl::StatusOr<Hosts> MakeHosts(const Port& port, const RecvFlags& flags,
                                 const LinkAddresses& addresses) {
+  const bool has_igmp = addresses.ipv4 && CanJoin(port, flags, 0);
+  const bool has_mld = addresses.ipv6 && CanJoin(port, flags, 1);
   IgmpOptions igmp_options;
   igmp_options.sender = {.mac = port.mac(),
                          .address = addresses.ipv4.value_or(net::Ipv4Address{}),
                          .vlan = flags.vlan};
-  igmp_options.mtu_bytes = port.mtu_bytes();
+  igmp_options.mtu_bytes = HostMtuBytes(port, has_igmp);
   igmp_options.host = HostOptions(flags.igmp_version);
   auto igmp = IgmpHost::Create(igmp_options);
-  if (!igmp.ok()) return igmp.status();
+  if (!igmp.ok()) return AtPort(port, igmp.status());
   MldOptions mld_options;
   mld_options.sender = {.mac = port.mac(),
                         .address = addresses.ipv6.value_or(net::Ipv6Address{}),
                         .vlan = flags.vlan};
-  mld_options.mtu_bytes = port.mtu_bytes();
+  mld_options.mtu_bytes = HostMtuBytes(port, has_mld);
   mld_options.host = HostOptions(flags.mld_version);
   auto mld = MldHost::Create(mld_options);
-  if (!mld.ok()) return mld.status();
+  if (!mld.ok()) return AtPort(port, mld.status());
   Hosts hosts{std::move(igmp->stage), std::move(mld->stage), {}};
-  if (addresses.ipv4) hosts.control.igmp = std::move(igmp->control);
-  if (addresses.ipv6) hosts.control.mld = std::move(mld->control);
+  if (has_igmp) hosts.control.igmp = std::move(igmp->control);
+  if (has_mld) hosts.control.mld = std::move(mld->control);
   return hosts;
 }
 

@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "apps/mcast/group_flags.h"
 #include "apps/mcast/group_list.h"
+#include "apps/mcast/host_mtu.h"
 #include "apps/mcast/link_addresses.h"
 #include "apps/mcast/proxy.h"
 #include "apps/mcast/relay_report.h"
@@ -194,16 +195,16 @@ absl::Status LaunchDown(App& app, Port& in, Port& out, const Options& options,
       {.sender = {.mac = in.mac(),
                   .address = addresses.ipv4.value_or(net::Ipv4Address{}),
                   .vlan = options.vlan},
-       .mtu_bytes = in.mtu_bytes(),
+       .mtu_bytes = HostMtuBytes(in, view.igmp != nullptr),
        .host = host});
-  if (!igmp.ok()) return igmp.status();
+  if (!igmp.ok()) return AtPort(in, igmp.status());
   auto mld = MldHost::Create(
       {.sender = {.mac = in.mac(),
                   .address = addresses.ipv6.value_or(net::Ipv6Address{}),
                   .vlan = options.vlan},
-       .mtu_bytes = in.mtu_bytes(),
+       .mtu_bytes = HostMtuBytes(in, view.mld != nullptr),
        .host = host});
-  if (!mld.ok()) return mld.status();
+  if (!mld.ok()) return AtPort(in, mld.status());
   PortGroups::Hosts hosts;
   if (view.igmp != nullptr) hosts.igmp = std::move(igmp->control);
   if (view.mld != nullptr) hosts.mld = std::move(mld->control);
@@ -267,7 +268,7 @@ absl::StatusOr<std::optional<typename MembershipRouter<P>::Ends>> MakeRouter(
       {.sender = {.mac = out.mac(), .address = *address, .vlan = options.vlan},
        .mtu_bytes = out.mtu_bytes(),
        .router = options.router});
-  if (!ends.ok()) return ends.status();
+  if (!ends.ok()) return AtPort(out, ends.status());
   made = *std::move(ends);
   return made;
 }

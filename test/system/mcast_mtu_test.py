@@ -55,5 +55,38 @@ class SendTest(unittest.TestCase):
                 '\n')
 
 
+class GroupsTest(unittest.TestCase):
+
+    def test_a_port_too_small_for_reports_is_named(self):
+        for flags, says in [
+                (_IP, 'igmp-host: reports of groups with 64 sources need an MTU '
+                 'of 296 bytes'),
+                (_IP6, 'mld-host: reports of groups with 64 sources need an MTU '
+                 'of 1100 bytes'),
+                # Of no other family than that of the group.
+                (['--ip=192.0.2.1,fe80::1', *_IP6[1:]], 'mld-host: ')]:
+            done = mcast.run('recv', 'null:,mtu=68', *flags, '--duration=1s')
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f'mcast: null:,mtu=68: {says}', done.stderr)
+            self.assertIn(', this one is 68; raise the MTU\n', done.stderr)
+
+    def test_a_family_without_groups_needs_no_mtu(self):
+        for mtu, addresses in [(296, '192.0.2.1'), (296, '192.0.2.1,fe80::1')]:
+            done = mcast.run('recv', f'null:,mtu={mtu}', *_IP,
+                             f'--ip={addresses}', '--duration=10ms')
+            self.assertEqual((done.returncode, done.stderr), (0, ''))
+
+    def test_the_ports_of_a_relay(self):
+        for ports, says in [
+                (['null:,mtu=68', 'loopback:'], 'null:,mtu=68: mld-host: '),
+                (['null:', 'loopback:,mtu=68'],
+                 'loopback:,mtu=68: mld-router: ')]:
+            done = mcast.run('relay', *ports, '--ip_in=fe80::2',
+                             '--ip_out=fe80::1', '--duration=1s')
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f'mcast: {says}', done.stderr)
+            self.assertIn('raise the MTU\n', done.stderr)
+
+
 if __name__ == '__main__':
     script_main.main()

@@ -32,7 +32,7 @@ absl::Status GroupLink<P>::Check(absl::string_view name,
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": reports of groups with ", max_sources,
                      " sources need an MTU of ", least, " bytes, this one is ",
-                     mtu_bytes, "; allow fewer sources"));
+                     mtu_bytes, "; raise the MTU"));
   }
   if (sender.vlan && (*sender.vlan == 0 || *sender.vlan > 4094)) {
     return absl::InvalidArgumentError(
