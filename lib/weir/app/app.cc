@@ -1,9 +1,7 @@
 #include "weir/app/app.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <limits>
 
 #include "absl/strings/match.h"
@@ -57,20 +55,17 @@ uint64_t MbufsOf(const PortInfo& info, const MbufPool::Options& pool) {
 
 }  // namespace
 
-App::App(AppOptions options, std::ofstream json)
+App::App(AppOptions options, std::optional<JsonFile> json)
     : options_(std::move(options)), json_(std::move(json)) {}
 
 App::~App() = default;
 
 absl::StatusOr<std::unique_ptr<App>> App::Create(AppOptions options) {
-  std::ofstream json;
+  std::optional<JsonFile> json;
   if (!options.json_file.empty()) {
-    json.open(options.json_file, std::ios::trunc);
-    if (!json) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--json: ", options.json_file,
-                       ": cannot be written: ", std::strerror(errno)));
-    }
+    absl::StatusOr<JsonFile> file = JsonFile::Open(options.json_file);
+    if (!file.ok()) return file.status();
+    json.emplace(*std::move(file));
   }
   return std::unique_ptr<App>(new App(std::move(options), std::move(json)));
 }
@@ -252,7 +247,7 @@ absl::Status App::RunUntilSignal() {
 
 absl::Status App::Finish(const std::string& json) {
   const bool flushed = std::fflush(stdout) == 0;
-  absl::Status written = WriteJson(json);
+  absl::Status written = json_ ? json_->Write(json) : absl::OkStatus();
   if (written.ok() && (!flushed || std::ferror(stdout) != 0)) {
     written = absl::DataLossError("standard output could not be written");
   }
@@ -385,16 +380,6 @@ AppReport App::Report(Clock::time_point begin) const {
     report.mbufs.shortages += pool_->cache(i).shortages();
   }
   return report;
-}
-
-absl::Status App::WriteJson(const std::string& json) {
-  if (options_.json_file.empty()) return absl::OkStatus();
-  json_ << json;
-  json_.close();
-  if (json_) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat("--json: ", options_.json_file,
-                   ": could not be written in full: ", std::strerror(errno)));
 }
 
 }  // namespace weir

@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "weir/app/fd_handlers.h"
+#include "weir/app/json_file.h"
 #include "weir/app/pool_plan.h"
 #include "weir/app/port_groups.h"
 #include "weir/app/port_watch.h"
@@ -175,7 +175,7 @@ class App {
  private:
   using Clock = std::chrono::steady_clock;
 
-  App(AppOptions options, std::ofstream json);
+  App(AppOptions options, std::optional<JsonFile> json);
 
   absl::StatusOr<Placer> MakePlacer();
   absl::Status CheckQueues(std::span<const PortDevice> devices);
@@ -197,13 +197,12 @@ class App {
   void OpenToOthers(Clock::time_point begin);
   // The end of all output: writes the file of --json.
   absl::Status Finish(const std::string& json);
-  absl::Status WriteJson(const std::string& json);
 
   AppOptions options_;
   // From RunUntilSignal on.
   std::unique_ptr<SignalWait> signals_;
   FdHandlers handlers_;
-  std::ofstream json_;
+  std::optional<JsonFile> json_;
   std::function<std::string()> json_format_;
   std::vector<std::pair<std::string, std::function<std::string()>>> json_parts_;
   std::function<void()> print_summary_;
