@@ -1,5 +1,6 @@
 #include "apps/mcast/open_sink.h"
 
+#include <span>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -9,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "apps/mcast/stream_sink.h"
 #include "apps/mcast/udp_sink.h"
+#include "weir/mbuf/mbuf.h"
 
 namespace weir::mcast {
 namespace {
@@ -38,7 +40,18 @@ Opened OpenUdp(absl::string_view target, const std::string& to) {
                        std::string(target.substr(colon + 1)));
 }
 
-Opened Open(const std::string& to) {
+// Stands in a plan for what it does not open.
+class PlannedSink final : public Sink {
+ public:
+  Outcome Deliver(std::span<Mbuf* const>) noexcept override { return {}; }
+  int failure() const noexcept override { return 0; }
+  absl::Status FailureStatus(int) const override { return absl::OkStatus(); }
+};
+
+Opened Open(const std::string& to, bool only_plan) {
+  if (only_plan && to != "stdout" && !FileOf(to).empty()) {
+    return std::make_unique<PlannedSink>();
+  }
   absl::string_view rest = to;
   if (to == "stdout") return StreamSink::TakeStandardOutput();
   if (absl::ConsumePrefix(&rest, "file:") && !rest.empty()) {
@@ -53,11 +66,20 @@ Opened Open(const std::string& to) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Sink>> OpenSink(const std::string& to) {
+absl::StatusOr<std::shared_ptr<Sink>> OpenSink(const std::string& to,
+                                               bool only_plan) {
   if (to == "none") return std::shared_ptr<Sink>();
-  auto sink = Open(to);
+  auto sink = Open(to, only_plan);
   if (!sink.ok()) return sink.status();
   return std::shared_ptr<Sink>(*std::move(sink));
+}
+
+std::string FileOf(const std::string& to) {
+  absl::string_view path = to;
+  if (path == "stdout") return "/dev/stdout";
+  const bool is_file = absl::ConsumePrefix(&path, "file:") ||
+                       absl::ConsumePrefix(&path, "pcap:");
+  return is_file ? std::string(path) : std::string();
 }
 
 bool WantsTimes(const std::string& to) { return absl::StartsWith(to, "pcap:"); }

@@ -18,6 +18,7 @@
 #include "weir/app/port_groups.h"
 #include "weir/base/tsc_clock.h"
 #include "weir/port/port.h"
+#include "weir/port/port_files.h"
 #include "weir/runtime/worker.h"
 
 namespace weir::mcast {
@@ -75,6 +76,9 @@ absl::StatusOr<std::vector<RecvPort>> FindPorts(std::span<Port> ports,
 absl::Status Recv(App& app) {
   const auto flags = ReadRecvFlags();
   if (!flags.ok()) return flags.status();
+  const absl::Status kept =
+      app.CheckFile("--to", FileOf(flags->to), FileUse::kWrite);
+  if (!kept.ok()) return kept;
   auto ports = app.OpenPorts(NeedsOf(*flags));
   if (!ports.ok()) return ports.status();
   const auto recv_ports = FindPorts(*ports, *flags);
@@ -83,7 +87,7 @@ absl::Status Recv(App& app) {
   // the end.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  const auto sink = OpenSink(flags->to);
+  const auto sink = OpenSink(flags->to, app.only_plans());
   if (!sink.ok()) return sink.status();
   auto reception = LaunchRecv(app, *recv_ports, *flags, *sink);
   if (!reception.ok()) return reception.status();

@@ -22,6 +22,7 @@
 #include "weir/base/tsc_clock.h"
 #include "weir/pipeline/pipeline.h"
 #include "weir/port/port.h"
+#include "weir/port/port_files.h"
 #include "weir/stage/fill_checksums.h"
 #include "weir/stage/fragment.h"
 #include "weir/stage/transmit.h"
@@ -183,6 +184,11 @@ absl::Status Send(App& app) {
                         options->stamps ? sizeof(SequenceStamp) : 0);
   if (!choice.ok()) return choice.status();
   const bool is_stdin = absl::GetFlag(FLAGS_stdin);
+  const absl::Status kept =
+      is_stdin
+          ? app.CheckFile("--stdin", "/dev/stdin", FileUse::kRead)
+          : app.CheckFile("--file", absl::GetFlag(FLAGS_file), FileUse::kRead);
+  if (!kept.ok()) return kept;
   // Read before ports are opened: a file that is not there is said first.
   std::optional<MemoryPayload> payload;
   if (!is_stdin) {

@@ -5,12 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/flags/declare.h"
 #include "absl/status/statusor.h"
 #include "apps/mcast/stream_cutter.h"
 #include "weir/stage/udp/memory_payload.h"
 
+ABSL_DECLARE_FLAG(std::string, file);
 ABSL_DECLARE_FLAG(bool, stdin);
 
 namespace weir::mcast {

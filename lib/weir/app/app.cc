@@ -63,11 +63,23 @@ App::~App() = default;
 absl::StatusOr<std::unique_ptr<App>> App::Create(AppOptions options) {
   std::optional<JsonFile> json;
   if (!options.json_file.empty()) {
+    const absl::Status kept = CheckIsOfNoPort("--json", options.json_file,
+                                              FileUse::kWrite, options.ports);
+    if (!kept.ok()) return kept;
     absl::StatusOr<JsonFile> file = JsonFile::Open(options.json_file);
     if (!file.ok()) return file.status();
     json.emplace(*std::move(file));
   }
   return std::unique_ptr<App>(new App(std::move(options), std::move(json)));
+}
+
+absl::Status App::CheckFile(absl::string_view flag, absl::string_view path,
+                            FileUse use) const {
+  if (json_ && IsSameFile(path, json_->path())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flag, ": ", path, ": --json writes this file; name another file"));
+  }
+  return CheckIsOfNoPort(flag, path, use, options_.ports);
 }
 
 absl::StatusOr<std::span<Port>> App::OpenPorts(const AppNeeds& needs) {
@@ -83,13 +95,16 @@ absl::StatusOr<std::span<Port>> App::OpenPorts(const AppNeeds& needs) {
   absl::StatusOr<Placer> placer = MakePlacer();
   if (!placer.ok()) return placer.status();
   absl::Status status = CheckDistinctNames(options_.ports);
+  if (status.ok()) status = CheckInputsAreKept(options_.ports);
   if (!status.ok()) return status;
+  const auto purpose = options_.only_plan ? PortDevice::Purpose::kPlan
+                                          : PortDevice::Purpose::kRun;
   std::vector<PortDevice> devices;
   for (const std::string& name : options_.ports) {
     const bool add = needs.empty_records && absl::StartsWith(name, "pcap:") &&
                      !absl::StrContains(name, ",empty=");
     absl::StatusOr<PortDevice> device =
-        PortDevice::Open(add ? absl::StrCat(name, ",empty=on") : name);
+        PortDevice::Open(add ? absl::StrCat(name, ",empty=on") : name, purpose);
     if (!device.ok()) return device.status();
     devices.push_back(*std::move(device));
   }

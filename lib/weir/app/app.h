@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "weir/app/fd_handlers.h"
 #include "weir/app/json_file.h"
@@ -29,6 +30,7 @@
 #include "weir/mbuf/mbuf_pool.h"
 #include "weir/port/port.h"
 #include "weir/port/port_device.h"
+#include "weir/port/port_files.h"
 #include "weir/port/port_monitor.h"
 #include "weir/runtime/runtime.h"
 #include "weir/runtime/task.h"
@@ -83,7 +85,7 @@ struct AppNeeds {
 // Control thread only.
 class App {
  public:
-  // InvalidArgument if the JSON file cannot be written.
+  // InvalidArgument if the JSON file cannot be written or is one of a port.
   static absl::StatusOr<std::unique_ptr<App>> Create(AppOptions options);
 
   App(const App&) = delete;
@@ -130,6 +132,12 @@ class App {
 
   // Whether RunUntilSignal runs nothing and says only what would run.
   bool only_plans() const noexcept { return options_.only_plan; }
+
+  // InvalidArgument, beginning with `flag`, if `path`, which the flag says to
+  // use, is a file of a port or of --json, and either of them writes it. Before
+  // OpenPorts, which empties files.
+  absl::Status CheckFile(absl::string_view flag, absl::string_view path,
+                         FileUse use) const;
 
   // Whether the command line asks for a file of JSON.
   bool writes_json() const noexcept { return !options_.json_file.empty(); }

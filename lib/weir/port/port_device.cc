@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -15,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "weir/port/port_files.h"
 #include "weir/topo/sysfs.h"
 #include "weir/verbs/completion_queue.h"
 #include "weir/verbs/protection_domain.h"
@@ -95,7 +94,8 @@ absl::StatusOr<Choice> OpenNetdev(absl::string_view name) {
                                xdp.status().message(), "\", taking ", key));
 }
 
-absl::StatusOr<Choice> Choose(absl::string_view name) {
+absl::StatusOr<Choice> Choose(absl::string_view name,
+                              PortDevice::Purpose purpose) {
   std::vector<std::string> found = verbs::DeviceNames();
   const std::optional<RdmaPort> rdma = AsVerbsName(name, found);
   if (rdma) {
@@ -104,7 +104,9 @@ absl::StatusOr<Choice> Choose(absl::string_view name) {
                                   " of verbs device ", rdma->device));
   }
   if (name.find(':') != absl::string_view::npos) {
-    return OpenSoft(name, absl::StrCat(name, ": soft device"));
+    const bool runs = purpose == PortDevice::Purpose::kRun;
+    return OpenSoft(runs ? std::string(name) : WithoutOutput(name),
+                    absl::StrCat(name, ": soft device"));
   }
   // A process that entered a network namespace may still see the sysfs of
   // another one.
@@ -152,31 +154,6 @@ absl::Status FillReal(const Choice& choice, PortInfo& info) {
   return absl::OkStatus();
 }
 
-// The value of "out=" in a key of kind pcap, empty if there is none.
-absl::string_view OutputFile(absl::string_view key) {
-  constexpr absl::string_view kOption = ",out=";
-  if (!absl::ConsumePrefix(&key, "pcap:")) return {};
-  const size_t begin = key.find(kOption);
-  if (begin == absl::string_view::npos) return {};
-  key.remove_prefix(begin + kOption.size());
-  return key.substr(0, key.find(','));
-}
-
-// The identity of a file to write, however its path is spelt; empty for none,
-// and for what is no regular file, such as /dev/null, and may be shared.
-std::string FileIdentity(absl::string_view path) {
-  if (path.empty()) return {};
-  std::error_code error;
-  const std::filesystem::path file = std::string(path);
-  if (std::filesystem::exists(file, error) &&
-      !std::filesystem::is_regular_file(file, error)) {
-    return {};
-  }
-  const auto canonical = std::filesystem::weakly_canonical(
-      std::filesystem::absolute(file, error), error);
-  return absl::StrCat("file ", error ? std::string(path) : canonical.string());
-}
-
 // Identity as far as the name of a port tells.
 std::string NameIdentity(absl::string_view name) {
   absl::string_view netdev = name;
@@ -184,7 +161,7 @@ std::string NameIdentity(absl::string_view name) {
       absl::ConsumePrefix(&netdev, "xdp:")) {
     return absl::StrCat("netdev ", netdev.substr(0, netdev.find(',')));
   }
-  return FileIdentity(OutputFile(name));
+  return FileIdentity(FilesOfPort(name).output);
 }
 
 absl::Status GivenTwice(absl::string_view first, absl::string_view second,
@@ -200,13 +177,14 @@ std::string Identity(const PortInfo& info) {
     return absl::StrCat("device ", info.device, ":",
                         static_cast<int>(info.device_port));
   }
-  return FileIdentity(OutputFile(info.name));
+  return FileIdentity(FilesOfPort(info.name).output);
 }
 
 }  // namespace
 
-absl::StatusOr<PortDevice> PortDevice::Open(absl::string_view name) {
-  absl::StatusOr<Choice> choice = Choose(name);
+absl::StatusOr<PortDevice> PortDevice::Open(absl::string_view name,
+                                            Purpose purpose) {
+  absl::StatusOr<Choice> choice = Choose(name, purpose);
   if (!choice.ok()) return choice.status();
   PortInfo info;
   info.name = std::string(name);

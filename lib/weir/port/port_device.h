@@ -20,6 +20,10 @@ namespace weir {
 // Movable. Control thread, before Launch.
 class PortDevice {
  public:
+  // For kPlan, captures to write are neither created nor emptied: nothing may
+  // be sent.
+  enum class Purpose { kRun, kPlan };
+
   // Opens what `name` stands for: a soft device (`kind:argument[,key=value]`),
   // a verbs device (`mlx5_0`, or `mlx5_0:2` for its second port), or a netdev
   // (its RDMA device if that can do raw packets, else `xdp:NAME` if that
@@ -27,7 +31,8 @@ class PortDevice {
   // InvalidArgument for an unknown kind or key, NotFound, listing what there
   // is, for a name that is none of these; otherwise what opening the device
   // returned.
-  static absl::StatusOr<PortDevice> Open(absl::string_view name);
+  static absl::StatusOr<PortDevice> Open(absl::string_view name,
+                                         Purpose purpose = Purpose::kRun);
 
   const PortInfo& info() const noexcept { return info_; }
 

@@ -59,7 +59,8 @@ absl::Status CheckBackendKey(const DeviceKey& key) {
   if (key.kind == "loopback") return Check(key, {"flow_control", "mtu"});
   if (key.kind == "null") return Check(key, {"flows", "mtu", "size"});
   if (key.kind == "packet") return Check(key, {"flow_control"});
-  if (key.kind == "pcap") return Check(key, {"empty", "loop", "mtu", "out"});
+  if (key.kind == "pcap")
+    return Check(key, {"empty", "loop", "mtu", "out", "plan"});
   if (key.kind == "tap") return Check(key, {"mtu"});
   if (key.kind == "wire") {
     return Check(key, {"bytes", "end", "flow_control", "mtu"});

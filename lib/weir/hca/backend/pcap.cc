@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "weir/base/errno_status.h"
 #include "weir/hca/backend/capture_reader.h"
 #include "weir/hca/backend/capture_writer.h"
@@ -199,7 +200,8 @@ std::string PcapBackend::TakeWarning() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> OpenPcap(const DeviceKey& key) {
-  absl::Status status = CheckOptions(key, {"out", "mtu", "loop", "empty"});
+  absl::Status status =
+      CheckOptions(key, {"out", "mtu", "loop", "empty", "plan"});
   if (!status.ok()) return status;
   const auto mtu_bytes = NumberOption(
       key, "mtu",
@@ -209,6 +211,8 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenPcap(const DeviceKey& key) {
   if (!loop.ok()) return loop.status();
   const auto empty = SwitchOption(key, "empty", false);
   if (!empty.ok()) return empty.status();
+  const auto plan = SwitchOption(key, "plan", false);
+  if (!plan.ok()) return plan.status();
 
   PcapFiles files;
   files.in_path = key.argument;
@@ -224,7 +228,7 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenPcap(const DeviceKey& key) {
     if (!reader.ok()) return reader.status();
     files.reader = *std::move(reader);
   }
-  if (!files.out_path.empty()) {
+  if (!files.out_path.empty() && !*plan) {
     absl::StatusOr<CaptureWriter> writer = CaptureWriter::Create(
         files.out_path,
         files.reader.has_value() ? &files.reader->file() : nullptr);
@@ -232,7 +236,8 @@ absl::StatusOr<std::unique_ptr<Backend>> OpenPcap(const DeviceKey& key) {
     files.writer = *std::move(writer);
   }
   BackendInfo info;
-  info.mac = DerivedMac(key.text);
+  // That of the port that is planned.
+  info.mac = DerivedMac(absl::StripSuffix(key.text, ",plan=on"));
   info.mtu_bytes = static_cast<uint32_t>(*mtu_bytes);
   return std::make_unique<PcapBackend>(std::move(info), std::move(files));
 }
