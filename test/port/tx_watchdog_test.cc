@@ -31,6 +31,14 @@ constexpr PortOptions kSmall = {
 // Of the queues of a monitor: RX queues come first.
 constexpr size_t kTx = 1;
 
+// Sends frames of 1000 bytes, numbered from 0, as long as there is room, and
+// returns how many.
+uint32_t SendUntilFull(TxQueue& queue, Lcore& lcore) {
+  uint32_t sent = 0;
+  while (SendOne(queue, lcore, NumberedFrame(1000, sent))) ++sent;
+  return sent;
+}
+
 TEST(TxWatchdogTest, ResetsAQueueThatCompletesNothing) {
   Lab lab(1024);
   Faulty faulty("null:", *lab.pool, kSmall);
@@ -77,8 +85,7 @@ TEST(TxWatchdogTest, WaitsForAPeerThatTakesNothing) {
   Port from = OpenOrDie(name, *lab.pool, kSmall);
   Port to = OpenOrDie(name, *far.pool, kSmall);
   const TxCounters& counters = *from.tx[0].counters();
-  uint32_t sent = 0;
-  while (SendOne(from.tx[0], lab.lcore, NumberedFrame(1000, sent))) ++sent;
+  const uint32_t sent = SendUntilFull(from.tx[0], lab.lcore);
   ASSERT_GT(from.tx[0].in_flight(), 0u);
   const auto until = Clock::now() + std::chrono::milliseconds(5 * kWatchdogMs);
   ASSERT_TRUE(
@@ -102,8 +109,7 @@ TEST(TxWatchdogTest, TellsAStallFromAWaitForThePeer) {
   const std::string name = OwnWire("watchdog-stall") + ",bytes=4096";
   Faulty faulty(name, *lab.pool, kSmall);
   Port to = OpenOrDie(name, *far.pool, kSmall);
-  uint32_t sent = 0;
-  while (SendOne(faulty.tx(), lab.lcore, NumberedFrame(1000, sent))) ++sent;
+  SendUntilFull(faulty.tx(), lab.lcore);
   faulty.Inject("send_stall");
   ASSERT_TRUE(ReapUntil(faulty.tx(), lab.lcore, [&] {
     return faulty.tx().counters()->errors.value() == 1;
@@ -120,8 +126,7 @@ TEST(TxWatchdogTest, SendsOnWhereItFindsThatAFullQueueHasFailed) {
   Faulty faulty(name, *lab.pool, kSmall);
   Port to = OpenOrDie(name, *far.pool, kSmall);
   const TxCounters& counters = *faulty.tx().counters();
-  uint32_t sent = 0;
-  while (SendOne(faulty.tx(), lab.lcore, NumberedFrame(1000, sent))) ++sent;
+  const uint32_t sent = SendUntilFull(faulty.tx(), lab.lcore);
   ASSERT_EQ(faulty.tx().in_flight(), faulty.tx().depth());
   faulty.Inject("qp_error");
   ASSERT_TRUE(SendOne(faulty.tx(), lab.lcore, NumberedFrame(1000, sent)));

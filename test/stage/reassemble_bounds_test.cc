@@ -26,11 +26,23 @@ Bytes Second(uint32_t id) {
 }
 Bytes Whole(uint32_t id) { return WholeFrame(UdpDatagram(false, id, 100)); }
 
-// A first fragment from source number `source`.
-Bytes FirstFrom(uint32_t source, uint32_t id) {
-  Datagram datagram = UdpDatagram(false, id, 100);
+// A datagram from source number `source`, and its fragments.
+Datagram From(uint32_t source, uint32_t id, size_t bytes = 100) {
+  Datagram datagram = UdpDatagram(false, id, bytes);
   datagram.source = "10.0.0." + std::to_string(source);
-  return FragmentFrame(datagram, 0, 56, true);
+  return datagram;
+}
+Bytes FirstFrom(uint32_t source, uint32_t id) {
+  return FragmentFrame(From(source, id), 0, 56, true);
+}
+Bytes SecondFrom(uint32_t source, uint32_t id) {
+  return FragmentFrame(From(source, id), 56, 52, false);
+}
+
+ReassemblySeed RandomSeed(std::mt19937_64& random) {
+  ReassemblySeed seed;
+  for (uint64_t& number : seed) number = random();
+  return seed;
 }
 
 TEST(ReassembleBoundsTest, HoldsAsManyDatagramsAsAreAllowedAndNoMore) {
@@ -161,31 +173,25 @@ TEST(ReassembleBoundsTest, ASourceHasNoMoreThanItsShare) {
   for (uint32_t id = 11; id <= 1000; ++id) rig.Send(FirstFrom(1, id));
   EXPECT_EQ(rig.held(), 11);
   EXPECT_EQ(rig.drops(Reason::kSourceShare), 990);
-  Datagram other = UdpDatagram(false, 7, 100);
-  other.source = "10.0.0.99";
-  rig.Send(FragmentFrame(other, 56, 52, false));
-  EXPECT_THAT(rig.out(), ElementsAre(WholeFrame(other)));
+  rig.Send(SecondFrom(99, 7));
+  EXPECT_THAT(rig.out(), ElementsAre(WholeFrame(From(99, 7))));
 }
 
-TEST(ReassembleBoundsTest, AFloodCostsNobodyElseWhoIsCountedWithItsSource) {
+TEST(ReassembleBoundsTest, AFloodCostsNobodyElse) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 50; ++round) {
-    ReassemblySeed seed;
-    for (uint64_t& number : seed) number = random();
     ReassemblyRig rig({.max_datagrams = 16,
                        .max_fragments_per_datagram = 2,
                        .max_fragments = 40,
                        .max_fragments_per_source = 8,
-                       .seed = seed});
+                       .seed = RandomSeed(random)});
     for (uint32_t source = 1; source <= 6; ++source) {
       rig.Send(FirstFrom(source, 7));
     }
     for (uint32_t id = 1; id <= 100; ++id) rig.Send(FirstFrom(99, id));
     EXPECT_GE(rig.drops(Reason::kSourceShare), 92);
     for (uint32_t source = 1; source <= 6; ++source) {
-      Datagram datagram = UdpDatagram(false, 7, 100);
-      datagram.source = "10.0.0." + std::to_string(source);
-      rig.Send(FragmentFrame(datagram, 56, 52, false));
+      rig.Send(SecondFrom(source, 7));
     }
     EXPECT_EQ(rig.out().size(), 6) << "round " << round;
   }
@@ -202,18 +208,14 @@ TEST(ReassembleBoundsTest, AFloodOfOldDatagramsCostsNobodyElseEither) {
   for (int round = 0; round < 200; ++round) {
     const Flood flood = round % 2 == 0 ? Flood{4, 14} : Flood{19, 3};
     SCOPED_TRACE(round);
-    ReassemblySeed seed;
-    for (uint64_t& number : seed) number = random();
     ReassemblyRig rig({.max_datagrams = 32,
                        .max_fragments_per_datagram = 64,
                        .max_fragments = 400,
                        .max_fragments_per_source = 64,
-                       .seed = seed});
+                       .seed = RandomSeed(random)});
     std::vector<std::vector<Bytes>> large;
     for (uint32_t id = 1; id <= flood.datagrams; ++id) {
-      Datagram datagram = UdpDatagram(false, id, 8 * 63);
-      datagram.source = "10.0.0.99";
-      large.push_back(CutEvenly(datagram, 8));
+      large.push_back(CutEvenly(From(99, id, 8 * 63), 8));
       for (uint32_t i = 0; i < flood.fragments; ++i) rig.Send(large.back()[i]);
     }
     for (uint32_t source = 1; source <= 6; ++source) {
@@ -224,9 +226,7 @@ TEST(ReassembleBoundsTest, AFloodOfOldDatagramsCostsNobodyElseEither) {
     }
     EXPECT_GT(rig.drops(Reason::kSourceShare), 0);
     for (uint32_t source = 1; source <= 6; ++source) {
-      Datagram datagram = UdpDatagram(false, 7, 100);
-      datagram.source = "10.0.0." + std::to_string(source);
-      rig.Send(FragmentFrame(datagram, 56, 52, false));
+      rig.Send(SecondFrom(source, 7));
     }
     EXPECT_EQ(rig.out().size(), 6);
   }
@@ -237,21 +237,17 @@ TEST(ReassembleBoundsTest, ASourceThatHoldsLittleTakesNothingFromOthers) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 100; ++round) {
     SCOPED_TRACE(round);
-    ReassemblySeed seed;
-    for (uint64_t& number : seed) number = random();
     ReassemblyRig rig({.max_datagrams = 16,
                        .max_fragments_per_datagram = 64,
                        .max_fragments = 400,
                        .max_fragments_per_source = 64,
-                       .seed = seed});
-    Datagram held = UdpDatagram(false, 1, 8 * 63);
-    held.source = "10.0.0.99";
-    const std::vector<Bytes> frames = CutEvenly(held, 8);
+                       .seed = RandomSeed(random)});
+    const std::vector<Bytes> frames = CutEvenly(From(99, 1, 8 * 63), 8);
     for (uint32_t i = 0; i < 31; ++i) rig.Send(frames[i]);
     for (uint32_t source = 1; source <= 5; ++source) {
-      Datagram datagram = UdpDatagram(false, 7, 8 * 60);
-      datagram.source = "10.0.0." + std::to_string(source);
-      for (const Bytes& frame : CutEvenly(datagram, 8)) rig.Send(frame);
+      for (const Bytes& frame : CutEvenly(From(source, 7, 8 * 60), 8)) {
+        rig.Send(frame);
+      }
     }
     EXPECT_EQ(rig.out().size(), 5);
     EXPECT_EQ(rig.drops(Reason::kSourceShare), 0);
